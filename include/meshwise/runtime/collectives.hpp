@@ -1,0 +1,30 @@
+#pragma once
+// Communication among the processes of a group of devices: what reductions and shard_map use. Every wait polls.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "meshwise/placement/device.hpp"
+#include "meshwise/runtime/sequence.hpp"
+
+namespace meshwise::detail {
+
+/// Local. Combines `count` elements: acc[i] = acc[i] (+) in[i].
+using Combine = std::function<void(std::byte* acc, const std::byte* in, std::int64_t count)>;
+
+/// Collective over the group's processes. Combines one block of `count` elements of `itemsize` bytes per device of `group`, in the group's order, and
+/// leaves the result, the same bits everywhere, in every block of `mine` (this process's devices of the group, in group order). Each element is combined
+/// once and distributed; small blocks travel in one all-gather on the group's communicator, large ones as a scatter and a gather of slices.
+void all_reduce(std::span<const Device> group, std::span<std::byte* const> mine, std::int64_t count, std::size_t itemsize, const Combine& combine,
+                const Ticket& ticket);
+
+/// Collective over the processes of `list` (each once, in order of first appearance). Gathers `bytes` bytes of each to all: `out` has processes * bytes.
+void all_gather(const DeviceList& list, const void* mine, std::size_t bytes, void* out, const Ticket& ticket);
+
+/// Synchronising over the world. Variable-length texts of all ranks, in rank order.
+std::vector<std::string> all_gather_text(const std::string& mine, const Ticket& ticket);
+
+}  // namespace meshwise::detail

@@ -1,0 +1,68 @@
+#pragma once
+// The order of calls: one sequence per ordered device list, checked by what messages carry.
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+#include "meshwise/base/dtype.hpp"
+#include "meshwise/base/shape.hpp"
+#include "meshwise/placement/device.hpp"
+
+namespace meshwise::detail {
+
+/// Local. What a Collective call is, the same on every rank that makes it.
+struct Call {
+  std::string_view operation;   // static storage: "add", "device_put"
+  std::uint64_t hash = 0;       // over everything that must agree: operation, dtypes, shapes, specs, devices, scalar bits
+  Dtype dtype = Dtype::float32; // of the first operand, for messages
+  const Shape* shape = nullptr;
+};
+
+/// Local. A call's place: what every message of that call carries and its receiver checks before using the payload.
+struct Ticket {
+  std::uint64_t list = 0;      // hash of the ordered device list (the first of them, for a move)
+  std::uint64_t sequence = 0;  // position in that list's sequence
+  std::uint64_t hash = 0;      // the call's, mixed with the history of its lists
+  std::string text;            // the call in words; made only where messages may be sent
+};
+
+/// Collective. Enters a call whose participants are these lists' devices: checks thread and nesting, throws the sticky failure of another rank if
+/// there is one, inserts the tests' delays, serves a little progress, and advances the sequence of each list this process is in. On a rank outside
+/// all lists it costs well under a microsecond. `world` calls (device_get, item, Synchronising) advance the world's sequence.
+/// Throws: CollectiveError (sticky), MismatchError in lockstep mode, Error on a wrong thread, inside a callback, or after the Environment ended.
+Ticket enter_call(const Call& call, std::initializer_list<const DeviceList*> lists);
+Ticket enter_world_call(const Call& call);
+
+/// Local. Fills ticket.text ("#12 device_put float32[8,16] ..."); call it before posting messages. `details` may be empty.
+void describe(Ticket& ticket, const Call& call, const std::string& details);
+
+/// Local. While it lives, Collective calls throw Error: user callbacks run inside one.
+class CallbackScope {
+ public:
+  explicit CallbackScope(std::string_view what);
+  ~CallbackScope();
+  CallbackScope(const CallbackScope&) = delete;
+  CallbackScope& operator=(const CallbackScope&) = delete;
+
+ private:
+  std::string_view outer_;
+};
+
+/// Local. Mixes b into a: the library's one hash step (64-bit, the same on every machine).
+constexpr std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t x = a ^ (b + 0x9E3779B97F4A7C15ull + (a << 6) + (a >> 2));
+  x ^= x >> 32;
+  x *= 0xD6E8FEB86659FD93ull;
+  x ^= x >> 32;
+  return x;
+}
+constexpr std::uint64_t hash_text(std::string_view s) {
+  std::uint64_t h = 0xCBF29CE484222325ull;
+  for (char c : s) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001B3ull;
+  return h;
+}
+
+}  // namespace meshwise::detail
