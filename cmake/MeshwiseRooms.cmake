@@ -1,0 +1,43 @@
+# meshwise_add_room(NAME [PACKAGE_TARGET...]): src/NAME/*.cpp and src/NAME/kernels/*.cpp as the
+# object library meshwise_NAME. A room without sources yet is skipped.
+function(meshwise_add_room room)
+  file(GLOB sources CONFIGURE_DEPENDS
+    ${PROJECT_SOURCE_DIR}/src/${room}/*.cpp ${PROJECT_SOURCE_DIR}/src/${room}/kernels/*.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  add_library(meshwise_${room} OBJECT ${sources})
+  set_target_properties(meshwise_${room} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  # Private headers live beside the sources and are included as "room/name.hpp".
+  target_include_directories(meshwise_${room} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(meshwise_${room} PRIVATE meshwise_settings fmt::fmt ${ARGN})
+  set(kernels ${sources})
+  list(FILTER kernels INCLUDE REGEX "/kernels/")
+  if(kernels)
+    set_source_files_properties(${kernels} PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-O3>")
+  endif()
+endfunction()
+
+# All rooms as the one library that users link. Static unless BUILD_SHARED_LIBS says otherwise.
+function(meshwise_add_library)
+  set(objects)
+  foreach(room IN LISTS MESHWISE_ROOMS)
+    if(TARGET meshwise_${room})
+      list(APPEND objects $<TARGET_OBJECTS:meshwise_${room}>)
+    endif()
+  endforeach()
+  add_library(meshwise ${objects})
+  add_library(meshwise::meshwise ALIAS meshwise)
+  set_target_properties(meshwise PROPERTIES LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION})
+  target_compile_features(meshwise PUBLIC cxx_std_20)
+  target_include_directories(meshwise PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
+  # Public headers use {fmt}; runtime/interop_mpi.hpp uses MPI. HDF5 and BLAS go in by path, so that a
+  # project that uses meshwise needs neither package's CMake files (nor the language C for HDF5's).
+  target_link_libraries(meshwise
+    PUBLIC fmt::fmt MPI::MPI_CXX
+    PRIVATE Boost::mpi Boost::serialization Threads::Threads ${HDF5_C_LIBRARIES} ${BLAS_LIBRARIES})
+  if(MESHWISE_SANITIZE)
+    target_link_options(meshwise PUBLIC $<BUILD_INTERFACE:-fsanitize=${MESHWISE_SANITIZE}>)
+  endif()
+endfunction()
