@@ -12,6 +12,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "meshwise/base/half.hpp"
+
 namespace meshwise {
 
 /// Local. An element type, known at run time.
@@ -25,22 +27,6 @@ inline constexpr Dtype bool_ = Dtype::bool_, int8 = Dtype::int8, int16 = Dtype::
                        uint64 = Dtype::uint64, float16 = Dtype::float16, bfloat16 = Dtype::bfloat16,
                        float32 = Dtype::float32, float64 = Dtype::float64, complex64 = Dtype::complex64,
                        complex128 = Dtype::complex128;
-
-/// Local. IEEE binary16: storage only, arithmetic is in float and rounds once.
-struct float16_t {
-  std::uint16_t bits = 0;
-  float16_t() = default;
-  explicit float16_t(float value);
-  explicit operator float() const;
-};
-
-/// Local. The upper half of a binary32: storage only, arithmetic is in float and rounds once.
-struct bfloat16_t {
-  std::uint16_t bits = 0;
-  bfloat16_t() = default;
-  explicit bfloat16_t(float value);
-  explicit operator float() const;
-};
 
 enum class DtypeKind : std::uint8_t { boolean, signed_integer, unsigned_integer, floating, complex };
 
@@ -83,7 +69,8 @@ class Scalar {
   bool is_unsigned() const { return is_unsigned_; }
   double real() const { return real_; }
   double imag() const { return imag_; }
-  /// Local. Writes the value, converted to `dtype`, at `out` (itemsize(dtype) bytes).
+  /// Local. Writes the value, converted to `dtype`, at `out` (itemsize(dtype) bytes). Floats saturate in integers, NaN is 0.
+  /// Throws: DtypeError for an integer literal that an integer `dtype` cannot hold.
   void store(Dtype dtype, void* out) const;
 
  private:
