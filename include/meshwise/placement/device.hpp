@@ -44,13 +44,17 @@ class DeviceList {
   std::int64_t devices_per_rank() const;
   /// Local. Where in the list that device stands; O(1).
   std::optional<std::int64_t> position_of(std::int64_t device_id) const;
+  /// Local. Every device is that rank's; O(1).
+  bool all_on_rank(std::int64_t rank) const;
+  /// Local. Throws (as last, slice and pick do): IndexError beyond the list, PlacementError for a device that is not in it.
   DeviceList first(std::int64_t count) const;
   DeviceList last(std::int64_t count) const;
   DeviceList slice(std::int64_t start, std::int64_t stop) const;
   DeviceList reversed() const;
   DeviceList pick(const std::vector<std::int64_t>& ids) const;
+  /// Local. The same on every rank for equal lists; O(1).
   std::uint64_t hash() const;
-  /// Local. Equal ids in equal order.
+  /// Local. The same devices in the same order.
   friend bool operator==(const DeviceList& a, const DeviceList& b);
 
   class Iterator {
@@ -58,7 +62,7 @@ class DeviceList {
     Iterator(const DeviceList* list, std::int64_t at) : list_(list), at_(at) {}
     Device operator*() const { return (*list_)[at_]; }
     Iterator& operator++() { ++at_; return *this; }
-    friend bool operator!=(const Iterator& a, const Iterator& b) { return a.at_ != b.at_; }
+    friend bool operator==(const Iterator& a, const Iterator& b) { return a.at_ == b.at_; }
 
    private:
     const DeviceList* list_;
@@ -79,12 +83,13 @@ class DeviceList {
 /// Local. `[0, 1, 2, 3]`; lists of more than 64 are shortened in the middle.
 std::string to_string(const DeviceList& devices);
 
-/// Local. Every device of the world, the same order on every rank. Throws: Error before an Environment exists.
+/// Local. Every device of the world, the same order on every rank. Throws: PlacementError before an Environment exists.
 DeviceList devices();
 
 namespace detail {
 /// Local. Room 3 says here who is in the world; pure programs (tests, planning) may too.
 void set_world(std::int64_t device_count, std::int64_t devices_per_rank, std::int64_t this_rank);
+/// Local. -1 before there is a world: a planning program owns no device.
 std::int64_t this_rank();
 }  // namespace detail
 

@@ -13,15 +13,19 @@ namespace meshwise {
 /// Local. No mesh axis: the array axis is whole on every device.
 inline constexpr std::nullptr_t none = nullptr;
 
-/// Local. What one array axis is split over: nothing, one mesh axis, or an ordered tuple, first is major.
+/// Local. What one array axis is split over: nothing, one mesh axis, or an ordered tuple, first is major. An empty tuple or
+/// name is none, a tuple of one is its element.
 class SpecEntry {
  public:
   SpecEntry() = default;
   SpecEntry(std::nullptr_t) {}
-  SpecEntry(const char* axis) : axes_{std::string(axis)} {}
-  SpecEntry(std::string axis) : axes_{std::move(axis)} {}
+  SpecEntry(const char* axis) : SpecEntry(std::string(axis)) {}
+  SpecEntry(std::string axis) {
+    if (!axis.empty()) axes_.push_back(std::move(axis));
+  }
   // {"y", "z"} must be two names, not std::string's iterator pair: the initializer_list wins over every other constructor.
   SpecEntry(std::initializer_list<const char*> axes) : axes_(axes.begin(), axes.end()) {}
+  SpecEntry(std::initializer_list<std::string> axes) : axes_(axes) {}
   SpecEntry(std::vector<std::string> axes) : axes_(std::move(axes)) {}
 
   const std::vector<std::string>& axes() const { return axes_; }
@@ -43,7 +47,7 @@ class PartitionSpec {
   /// Local. Entry of an array axis; none beyond the end.
   const SpecEntry& operator[](std::int64_t axis) const;
   const std::vector<SpecEntry>& entries() const { return entries_; }
-  /// Local. The same placement with exactly `ndim` entries.
+  /// Local. The same placement with exactly `ndim` entries. Throws: PlacementError when a later entry is not none.
   PartitionSpec padded(std::int64_t ndim) const;
   friend bool operator==(const PartitionSpec&, const PartitionSpec&) = default;
 
@@ -58,13 +62,15 @@ struct SpecArgument {  // tells "not given" from "none given"
   SpecArgument(const char* axis) : entry(axis), given(true) {}
   SpecArgument(std::string axis) : entry(std::move(axis)), given(true) {}
   SpecArgument(std::initializer_list<const char*> axes) : entry(axes), given(true) {}
+  SpecArgument(std::initializer_list<std::string> axes) : entry(axes), given(true) {}
+  SpecArgument(std::vector<std::string> axes) : entry(std::move(axes)), given(true) {}
   SpecArgument(SpecEntry e) : entry(std::move(e)), given(true) {}
   SpecEntry entry;
   bool given = false;
 };
 }  // namespace detail
 
-/// Local. P("data", nullptr, {"x", "y"}): a spec of up to eight entries.
+/// Local. P("data", nullptr, {"x", "y"}): a spec of up to eight entries, as many as were given.
 PartitionSpec P(detail::SpecArgument e0 = {}, detail::SpecArgument e1 = {}, detail::SpecArgument e2 = {},
                 detail::SpecArgument e3 = {}, detail::SpecArgument e4 = {}, detail::SpecArgument e5 = {},
                 detail::SpecArgument e6 = {}, detail::SpecArgument e7 = {});

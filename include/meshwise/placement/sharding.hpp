@@ -47,7 +47,7 @@ class Sharding {
   std::vector<std::pair<Device, Index>> devices_indices_map(const Shape& shape) const;
   /// Local. The box of the device at a position of the mesh's list; O(ndim).
   Index index_at(const Shape& shape, std::int64_t position) const;
-  /// Local. How many earlier devices in mesh order hold the same box.
+  /// Local. How many earlier devices in mesh order hold the same box, equal empty boxes included; no scan.
   std::int64_t replica_id(const Shape& shape, std::int64_t position) const;
   /// Local. The largest part.
   Shape shard_shape(const Shape& shape) const;
@@ -56,12 +56,14 @@ class Sharding {
   bool is_fully_replicated() const;
   /// Local. Every device is this rank's.
   bool is_fully_addressable() const;
-  /// Local. Ordered device lists and boxes equal for arrays of `ndim` axes; names, types, factoring and size-1 axes do not matter.
+  /// Local. Ordered device lists and boxes equal for arrays of `ndim` axes; names, types, factoring and size-1 axes do not
+  /// matter. O(mesh axes). Throws: PlacementError when a spec has more than `ndim` entries.
   bool is_equivalent_to(const Sharding& other, std::int64_t ndim) const;
   /// Local. Throws PlacementError, naming spec and shape, when the spec has more entries than the array axes.
   void check_fits(const Shape& shape) const;
   /// Local. Equal kind, mesh and spec as values.
   friend bool operator==(const Sharding& a, const Sharding& b);
+  /// Local. The same on every rank for equal shardings.
   std::uint64_t hash() const;
   /// Local. How array axis `axis` is cut (one part beyond the spec's end).
   const detail::AxisSplit& split(std::int64_t axis) const;

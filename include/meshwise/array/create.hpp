@@ -1,0 +1,70 @@
+#pragma once
+// Making arrays. Creations are recipes: uncommitted, no memory until placed, and then only each device's own box.
+
+#include <functional>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "meshwise/array/array.hpp"
+
+namespace meshwise {
+
+/// Collective. shape -> dtype[shape] of zeros, of ones, of `value` (the literal's default dtype unless given).
+Array zeros(const Shape& shape, Dtype dtype = float32);
+Array ones(const Shape& shape, Dtype dtype = float32);
+Array full(const Shape& shape, const Scalar& value, std::optional<Dtype> dtype = {});
+/// Collective. start, start + step, ... below stop: [ceil((stop - start) / step)]. The literals' common default dtype unless given.
+Array arange(const Scalar& stop, std::optional<Dtype> dtype = {});
+Array arange(const Scalar& start, const Scalar& stop, const Scalar& step = 1, std::optional<Dtype> dtype = {});
+/// Collective. `num` points from start to stop, both included unless endpoint is false. Throws: ShapeError for a negative num.
+Array linspace(const Scalar& start, const Scalar& stop, std::int64_t num, bool endpoint = true, std::optional<Dtype> dtype = {});
+/// Collective. [n, m] with ones on diagonal k, zeros elsewhere (m = n if absent).
+Array eye(std::int64_t n, std::optional<std::int64_t> m = {}, std::int64_t k = 0, Dtype dtype = float32);
+/// Collective. x's shape, dtype unless given, and x's placement: sharding and committed flag.
+Array zeros_like(const Array& x, std::optional<Dtype> dtype = {});
+Array ones_like(const Array& x, std::optional<Dtype> dtype = {});
+Array full_like(const Array& x, const Scalar& value, std::optional<Dtype> dtype = {});
+
+/// Collective. Host values as an uncommitted array; they are copied, and every rank passes the same.
+Array asarray(const Scalar& value, std::optional<Dtype> dtype = {});
+Array asarray(const LocalArray& values, std::optional<Dtype> dtype = {});
+template <class T>
+Array asarray(std::span<const T> values, const Shape& shape) {
+  return asarray(LocalArray::from(values, shape));
+}
+template <class T>
+  requires(!std::same_as<T, bool>)
+Array asarray(const std::vector<T>& values) {
+  return asarray(std::span<const T>(values), {static_cast<std::int64_t>(values.size())});
+}
+template <class T>
+  requires(!std::same_as<T, bool>)
+Array asarray(const std::vector<T>& values, const Shape& shape) {
+  return asarray(std::span<const T>(values), shape);
+}
+Array asarray(const Array& x, std::optional<Dtype> dtype = {});
+/// Collective. Nested literals: asarray({{1, 2}, {3, 4}}) is int32[2,2]. Throws: ShapeError when rows differ in length.
+struct NestedValues {
+  NestedValues(const Scalar& v) : value(v) {}
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  NestedValues(T v) : value(Scalar(v)) {}
+  NestedValues(std::initializer_list<NestedValues> v) : items(v) {}
+  std::optional<Scalar> value{};
+  std::vector<NestedValues> items{};
+};
+Array asarray(std::initializer_list<NestedValues> values, std::optional<Dtype> dtype = {});
+
+/// Synchronising. Each rank's callback fills the box of each of its devices (each distinct box once); no collective calls inside.
+/// Throws on every rank, naming the rank, when a callback throws or the spec does not fit the shape.
+Array make_array_from_callback(const Shape& shape, Dtype dtype, const Sharding& sharding,
+                               const std::function<void(const Index& box, LocalArray& out)>& callback);
+/// Synchronising. Each rank gives the union box of its devices' boxes (`global_shape` absent: ranks' pieces stacked along the split axes).
+/// Throws on every rank: ShapeError or DtypeError naming each bad rank, the shape it passed and the shape wanted.
+Array make_array_from_process_local_data(const Sharding& sharding, const LocalArray& local, std::optional<Shape> global_shape = {});
+/// Synchronising. One LocalArray per device of this rank, in mesh order. Throws as above.
+Array make_array_from_single_device_arrays(const Shape& shape, const Sharding& sharding, const std::vector<LocalArray>& pieces);
+
+}  // namespace meshwise

@@ -1,0 +1,68 @@
+#pragma once
+// Placing and moving: a new array, and the old one until you drop it.
+
+#include <string>
+#include <vector>
+
+#include "meshwise/array/array.hpp"
+#include "meshwise/array/create.hpp"
+#include "meshwise/array/tree.hpp"
+#include "meshwise/plan/redistribution.hpp"
+
+namespace meshwise {
+
+struct PutOptions {
+  bool donate = false;  // the source's blocks are reused or freed; later use of the source is DonatedError on every rank
+};
+
+/// Collective. x placed on the target, committed; x itself is untouched unless donated. Returns at once, the transfer proceeds.
+/// Equal sharding: x itself. Equal boxes: shared buffers, no bytes. Same mesh: a reshard. Other devices or order: a move.
+/// Throws, the same on every rank before any byte moves: PlacementError (spec longer than ndim), DonatedError.
+Array device_put(const Array& x, const Sharding& target, PutOptions options = {});
+Array device_put(const Array& x, const Device& target, PutOptions options = {});
+/// Collective. No target: x itself, flag unchanged.
+Array device_put(const Array& x);
+/// Collective. Every leaf; `target` is one target for all leaves or a tree that is a prefix of the data's. All leaves are checked before any byte moves.
+/// Throws: PlacementError naming the key path and what was found on both sides.
+Tree device_put(const Tree& tree, const ShardingTree& target, PutOptions options = {});
+
+/// Collective. Host values: every rank passes the same and keeps its own part.
+template <class T>
+  requires std::is_arithmetic_v<T>
+Array device_put(T value, const Target& target) {
+  return std::visit(
+      [&](const auto& t) {
+        if constexpr (std::same_as<std::remove_cvref_t<decltype(t)>, std::monostate>) return asarray(Scalar(value));
+        else return device_put(asarray(Scalar(value)), t);
+      },
+      target);
+}
+template <class T, class Where>
+Array device_put(const std::vector<T>& values, const Where& target) {
+  return device_put(asarray(values), target);
+}
+
+/// Local. Data that only rank `root` has; shape and dtype are given on every rank.
+struct RootOnly {
+  LocalArray data;
+  Shape shape;
+  Dtype dtype;
+  std::int64_t root;
+};
+RootOnly root_only(const LocalArray& data, const Shape& shape, Dtype dtype, std::int64_t root = 0);
+/// Collective. Scatters the root's values. Synchronising in its check of the root's shape and dtype.
+Array device_put(const RootOnly& data, const Sharding& target);
+
+/// Collective. x in another layout over the same ordered devices. Throws: CommitmentError naming both ordered id lists (use device_put).
+Array reshard(const Array& x, const Sharding& target);
+Array reshard(const Array& x, const PartitionSpec& spec);
+
+/// Collective. The whole value on every rank, in host memory.
+LocalArray device_get(const Array& x);
+/// Collective. The whole value on rank `root`; elsewhere an empty LocalArray of shape (0).
+LocalArray device_get(const Array& x, std::int64_t root);
+
+/// Local. What moving x there would cost, as a table, before it moves.
+std::string explain(const Array& x, const Sharding& target);
+
+}  // namespace meshwise

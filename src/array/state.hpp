@@ -1,0 +1,54 @@
+#pragma once
+// What an Array handle points to. The list of what a state can be is here, so that operations never know more.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "array/recipe.hpp"
+#include "meshwise/array/array.hpp"
+#include "meshwise/runtime/transport.hpp"
+
+namespace meshwise::detail {
+
+/// Local. One of this rank's shards: position in the sharding's device list, and the values.
+struct LocalShard {
+  std::int64_t position = 0;
+  LocalArray data{};
+};
+
+struct State {
+  enum class Kind : std::uint8_t {
+    shards,      // committed, or computed on its devices: each device's box in `shards` on its rank (pending while `transfer` is set)
+    recipe,      // uncommitted: a rule for the values
+    everywhere,  // uncommitted: the whole value in every process
+  };
+  Kind kind = Kind::shards;
+  Shape shape{};
+  Dtype dtype = Dtype::float32;
+  Sharding sharding;
+  bool committed = false;
+
+  std::vector<LocalShard> shards{};
+  std::shared_ptr<Transfer> transfer{};  // set while bytes are in flight; waiting clears it
+  Recipe recipe{};
+  LocalArray everywhere{};
+  std::string deleted_by{};              // why it is gone: "donated to device_put", "freed"
+
+  explicit State(Sharding s) : sharding(std::move(s)) {}
+};
+
+/// Local. Throws DonatedError naming `operation`, the argument and where it went, when x was donated or freed.
+void check_alive(const Array& x, std::string_view operation, std::string_view argument);
+/// Local. Waits for the transfer, if any, and hands back this rank's shards.
+const std::vector<LocalShard>& ready_shards(const Array& x);
+
+Array make_recipe_array(Recipe recipe);                       // uncommitted, on the default device
+Array make_everywhere_array(LocalArray value);                // uncommitted, on the default device
+Array make_sharded_array(const Shape& shape, Dtype dtype, const Sharding& sharding, bool committed, std::vector<LocalShard> shards,
+                         std::shared_ptr<Transfer> transfer = nullptr);
+
+/// Local. x's values in `box`, without communication: x is uncommitted (recipe or everywhere).
+LocalArray uncommitted_box(const Array& x, const Index& box);
+
+}  // namespace meshwise::detail
