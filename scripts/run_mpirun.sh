@@ -83,6 +83,7 @@ if [[ -z $hosts && -z ${SLURM_JOB_ID:-}${PBS_JOBID:-}${LSB_JOBID:-} ]]; then
   while read -r key value _; do [[ $key == Seccomp: ]] && seccomp=$value; done </proc/self/status
   if [[ $seccomp == 2 ]]; then default btl_vader_single_copy_mechanism none; fi
 fi
+[[ -t 1 ]] || export GTEST_COLOR=${GTEST_COLOR-no}  # mpirun gives every rank a terminal
 export OPENBLAS_NUM_THREADS=${OPENBLAS_NUM_THREADS-1} OMP_NUM_THREADS=${OMP_NUM_THREADS-1}
 
 if [[ -n $one ]]; then

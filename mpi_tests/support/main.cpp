@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <iostream>
 #include <memory>
 #include <meshwise/runtime/environment.hpp>
@@ -165,7 +166,7 @@ class Reporter : public testing::EmptyTestEventListener {
     mine_.failed |= part.failed();
     mine_.fatal |= part.fatally_failed();
     if (part.skipped() && ranks_.rank() != 0) return;
-    text_ += std::string(meshwise_prefix()) + (part.file_name() ? part.file_name() : "unknown file") + ":" +
+    text_ += std::string(prefix()) + (part.file_name() ? part.file_name() : "unknown file") + ":" +
              std::to_string(part.line_number()) + (part.skipped() ? ": Skipped\n" : ": Failure\n") + part.message() + "\n";
   }
 
@@ -175,11 +176,12 @@ class Reporter : public testing::EmptyTestEventListener {
       meshwise::detail::test_leave_early(("left the test " + name + " early: " + text_).c_str());
     }
     const Verdict all = ranks_.meet(mine_, text_, name);
+    if (all.disagree) text_ += "some ranks skipped this test and others did not\n";
     if (ranks_.rank() == 0) std::cout << text_ << std::flush;
     text_.clear();
     if (all.failed && !mine_.failed) {
       agreeing_ = true;  // GoogleTest itself has to know on every rank, for its summary and its exit code
-      ADD_FAILURE() << (all.disagree ? "some ranks skipped this test and others did not" : "failed on another rank");
+      ADD_FAILURE() << "failed on another rank";
       agreeing_ = false;
     }
     if (all.fatal && meshwise::detail::test_start_in_step) meshwise::detail::test_start_in_step();
@@ -203,7 +205,7 @@ class Reporter : public testing::EmptyTestEventListener {
     if (ranks_.rank() == 0) (printer_.get()->*event)(arguments...);
   }
 
-  static std::string meshwise_prefix() {
+  static std::string prefix() {
     return "[rank " + std::to_string(meshwise::process_index()) + "/" + std::to_string(meshwise::process_count()) + "] ";
   }
 
