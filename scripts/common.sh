@@ -57,18 +57,18 @@ build_targets() {
     fi
     echo "$options" >"$build/.options"
   fi
-  local status=0 todo
-  todo=$(ninja -C "$build" -n "$@" 2>&1 9>&-) || status=$?
-  if ((status == 0)) && [[ $todo == *"no work to do"* ]]; then
-    exec 9>&-
-    return 0
-  fi
-  ((status == 0)) && say "building ${*:-everything}"
-  if [[ -t 2 ]]; then
-    ninja -C "$build" "$@" >&2 9>&- || status=1
-  else
-    status=0
-    ninja -C "$build" "$@" >"$log" 2>&1 9>&- || { status=1; grep -v '^\[[0-9]*/[0-9]*\] [A-Z]' "$log" | head -n 100 >&2; }
+  local status=0 line said= last=
+  while IFS= read -r line; do
+    echo "$line" >&8
+    last=$line
+    [[ $line == \[*/*\]\ [BL]* ]] || continue  # Building, Linking; not the look at the folders
+    [[ -n $said ]] || { say "building ${*:-everything}"; said=1; }
+    [[ -t 2 ]] && printf '\r%s' "${line%%]*}] " >&2
+  done 8>"$log" < <(NINJA_STATUS='[%f/%t] ' ninja -C "$build" "$@" 2>&1 9>&- || echo "build failed")
+  [[ -n $said && -t 2 ]] && printf '\r' >&2
+  if [[ $last == "build failed" ]]; then
+    status=1
+    grep -Ev '^(\[[0-9]*/[0-9]*\] [A-Z]|ninja: Entering|build failed)' "$log" | head -n 100 >&2
   fi
   exec 9>&-
   return $status
