@@ -48,8 +48,7 @@ if [[ -z ${MESHWISE_NO_BUILD:-} ]]; then
   install_missing || exit 1
   directory=$(cd "$(dirname "$program")" 2>/dev/null && pwd) && program=$directory/$(basename "$program")
   if [[ $program == "$build"/* ]]; then
-    # A program that a user put there himself is not the build's to make.
-    build_targets "${program#"$build"/}" || [[ -x $program && $(<"$build/build.log") == *"unknown target"* ]] || exit 1
+    build_targets "${program#"$build"/}" || exit 1
   fi
 fi
 if [[ $program == */* && ! -x $program ]]; then
