@@ -43,6 +43,7 @@ struct Request {
   Dtype dtype = Dtype::float32;
   Kernel kernel{};
   std::optional<Reduction> reduction{};  // set for operations whose local results may be partial
+  std::function<Recipe(const Recipe&)> as_recipe{};  // set where the result of a recipe is a recipe: casts and windows
   std::uint64_t salt = 0;                // hash of further attributes (indices, literals are hashed here already)
 };
 

@@ -48,6 +48,14 @@ Array make_everywhere_array(LocalArray value);                // uncommitted, on
 Array make_sharded_array(const Shape& shape, Dtype dtype, const Sharding& sharding, bool committed, std::vector<LocalShard> shards,
                          std::shared_ptr<Transfer> transfer = nullptr);
 
+/// Collective. The whole value on every rank (device_get under the name `operation`).
+LocalArray get_everywhere(const Array& x, std::string_view operation);
+
+/// Local. Deletes the value for all handles on this rank; `reason` completes "which was ...".
+void delete_state(const Array& x, std::string reason);
+/// Local. The sharding of uncommitted arrays: the default device's.
+Sharding default_sharding();
+
 /// Local. x's values in `box`, without communication: x is uncommitted (recipe or everywhere).
 LocalArray uncommitted_box(const Array& x, const Index& box);
 

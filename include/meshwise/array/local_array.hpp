@@ -19,8 +19,8 @@ namespace meshwise {
 template <class T>
 class View {
  public:
-  View(T* data, Shape shape, std::vector<std::int64_t> strides)
-      : data_(data), shape_(std::move(shape)), strides_(std::move(strides)) {}
+  View(T* data, Shape shape, std::vector<std::int64_t> strides, std::shared_ptr<const void> owner = nullptr)
+      : data_(data), shape_(std::move(shape)), strides_(std::move(strides)), owner_(std::move(owner)) {}
 
   const Shape& shape() const { return shape_; }
   const std::vector<std::int64_t>& strides() const { return strides_; }
@@ -64,6 +64,7 @@ class View {
   T* data_;
   Shape shape_;
   std::vector<std::int64_t> strides_;
+  std::shared_ptr<const void> owner_;  // a view may outlive the array it came from
 };
 
 /// Local. Shape, dtype and memory of this rank; a handle, cheap to copy. Strides count elements.
@@ -98,13 +99,13 @@ class LocalArray {
   template <class T>
   View<const T> view() const {
     check_dtype(dtype_of<T>());
-    return {reinterpret_cast<const T*>(data_), shape_, strides_};
+    return {reinterpret_cast<const T*>(data_), shape_, strides_, block_};
   }
   /// Local. The values, to write: for the maker of a fresh array (a creation callback fills its `out` so).
   template <class T>
   View<T> mutable_view() const {
     check_dtype(dtype_of<T>());
-    return {reinterpret_cast<T*>(data_), shape_, strides_};
+    return {reinterpret_cast<T*>(data_), shape_, strides_, block_};
   }
 
   /// Local. Windows on the same block, no bytes move.

@@ -1,0 +1,167 @@
+#include "meshwise/array/device_put.hpp"
+
+#include <fmt/format.h>
+
+#include "array/call.hpp"
+#include "array/move.hpp"
+#include "array/place.hpp"
+#include "meshwise/plan/propagation.hpp"
+#include "meshwise/runtime/collectives.hpp"
+#include "meshwise/runtime/environment.hpp"
+
+namespace meshwise {
+
+namespace detail {
+
+std::string call_words(const Array& x) {
+  return fmt::format("{} {} on {}", type_string(x.dtype(), x.shape()), to_string(x.sharding().spec()), to_string(x.sharding().devices()));
+}
+
+std::vector<LocalShard> place_uncommitted(const Array& x, const Sharding& target) {
+  std::vector<LocalShard> shards;
+  for (const auto position : local_positions(target.devices())) {
+    const auto box = target.index_at(x.shape(), position);
+    const auto twin = std::find_if(shards.begin(), shards.end(), [&](const LocalShard& s) { return target.index_at(x.shape(), s.position) == box; });
+    LocalArray data = twin != shards.end() ? twin->data : uncommitted_box(x, box);
+    shards.push_back({position, std::move(data)});
+  }
+  return shards;
+}
+
+Moved place(const Array& x, const Sharding& target, const Ticket& ticket) {
+  if (!x.committed()) return {place_uncommitted(x, target), nullptr};
+  if (x.sharding().is_equivalent_to(target, x.ndim())) {
+    // Placed alike already: the blocks are shared, a transfer in flight included.
+    return {x.state()->shards, x.state()->transfer};
+  }
+  const MoveJob job{Movement::reshard(x.sharding(), target, x.shape()), ready_shards(x)};
+  return run_moves({&job, 1}, target, x.shape(), x.dtype(), nullptr, ticket);
+}
+
+std::vector<LocalShard> bring(const Array& x, const Sharding& target, const Ticket& ticket) {
+  auto moved = place(x, target, ticket);
+  if (moved.transfer != nullptr) moved.transfer->wait();
+  return std::move(moved.shards);
+}
+
+namespace {
+
+Call call_of(std::string_view operation, const Array& x, std::uint64_t more) {
+  return {operation, mix(mix(hash_text(operation), hash_type(x)), more), x.dtype(), &x.shape()};
+}
+
+std::string move_words(const Array& x, const Sharding& target) {
+  return fmt::format("{} to {} on {}", call_words(x), to_string(target.spec()), to_string(target.devices()));
+}
+
+/// Errors a placement can have, before any byte of any leaf moves.
+void check_placement(const Array& x, const Sharding& target, std::string_view operation, const std::string& argument) {
+  check_alive(x, operation, argument);
+  target.check_fits(x.shape());
+}
+
+Array put(const Array& x, const Sharding& target, PutOptions options, std::string_view operation) {
+  const auto call = call_of(operation, x, mix(target.hash(), options.donate ? 1 : 0));
+  const auto* from = &x.sharding().devices();
+  const auto* to = &target.devices();
+  auto ticket = !x.committed() || *from == *to ? enter_call(call, {to}) : enter_call(call, {from, to});
+  check_placement(x, target, operation, "x");
+  const bool same = x.committed() && x.sharding() == target;
+  if (same && !options.donate) return x;
+  if (x.committed() && !same) describe(ticket, call, move_words(x, target));
+  Moved moved;
+  run_local_part(operation, [&] { moved = place(x, target, ticket); });
+  auto result = make_sharded_array(x.shape(), x.dtype(), target, true, std::move(moved.shards), std::move(moved.transfer));
+  if (options.donate) delete_state(x, fmt::format("donated to {} ({})", operation, move_words(x, target)));
+  return result;
+}
+
+}  // namespace
+}  // namespace detail
+
+Array device_put(const Array& x, const Sharding& target, PutOptions options) { return detail::put(x, target, options, "device_put"); }
+
+Array device_put(const Array& x, const Device& target, PutOptions options) { return device_put(x, SingleDeviceSharding(target), options); }
+
+Array device_put(const Array& x) {
+  detail::check_alive(x, "device_put", "x");
+  return x;
+}
+
+Tree device_put(const Tree& tree, const ShardingTree& target, PutOptions options) {
+  const auto leaves = tree_flatten_with_path(tree);
+  const auto targets = broadcast_prefix(target, tree, "device_put");
+  std::vector<std::optional<Sharding>> where;
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    if (const auto* device = std::get_if<Device>(&targets[i])) where.emplace_back(SingleDeviceSharding(*device));
+    else if (const auto* sharding = std::get_if<Sharding>(&targets[i])) where.emplace_back(*sharding);
+    else where.emplace_back();
+    detail::check_alive(leaves[i].leaf, "device_put", "tree" + leaves[i].path);
+    if (!where.back()) continue;
+    try {
+      where.back()->check_fits(leaves[i].leaf.shape());
+    } catch (const PlacementError& error) {
+      throw PlacementError(fmt::format("device_put: leaf tree{}: {}", leaves[i].path, error.what()));
+    }
+  }
+  std::vector<Array> placed;
+  for (std::size_t i = 0; i < leaves.size(); ++i)
+    placed.push_back(where[i] ? device_put(leaves[i].leaf, *where[i], {}) : leaves[i].leaf);
+  // Only now: a leaf that stands in the tree twice is donated once, after both its placements.
+  if (options.donate)
+    for (std::size_t i = 0; i < leaves.size(); ++i)
+      if (where[i] && !leaves[i].leaf.is_deleted()) {
+        if (placed[i].state() == leaves[i].leaf.state()) placed[i] = detail::same_value(placed[i]);
+        detail::delete_state(leaves[i].leaf, "donated to device_put (tree" + leaves[i].path + ")");
+      }
+  return tree_unflatten(tree, placed);
+}
+
+RootOnly root_only(const LocalArray& data, const Shape& shape, Dtype dtype, std::int64_t root) { return {data, shape, dtype, root}; }
+
+Array device_put(const RootOnly& data, const Sharding& target) {
+  if (data.root < 0 || data.root >= process_count())
+    throw PlacementError(fmt::format("device_put: root_only names rank {}, there are {} ranks (0 to {})", data.root, process_count(), process_count() - 1));
+  target.check_fits(data.shape);
+  agree([&] {
+    if (process_index() != data.root) return;
+    if (data.data.dtype() != data.dtype)
+      throw DtypeError(fmt::format("device_put: root_only data on rank {} is {}[{}], {}[{}] was announced", data.root, name(data.data.dtype()),
+                                   joined(data.data.shape()), name(data.dtype), joined(data.shape)));
+    if (data.data.shape() != data.shape)
+      throw ShapeError(fmt::format("device_put: root_only data on rank {} has shape {}, {} was announced", data.root, to_string(data.data.shape()),
+                                   to_string(data.shape)));
+  });
+  const auto all = devices();
+  const SingleDeviceSharding home(all[data.root * all.devices_per_rank()]);
+  std::vector<detail::LocalShard> shards;
+  if (process_index() == data.root) {
+    LocalArray own(data.shape, data.dtype);
+    copy_values(data.data, own);
+    shards.push_back({0, std::move(own)});
+  }
+  return device_put(detail::make_sharded_array(data.shape, data.dtype, home, true, std::move(shards)), target);
+}
+
+Array reshard(const Array& x, const Sharding& target) {
+  if (x.committed() && !(x.sharding().devices() == target.devices()))
+    throw CommitmentError(fmt::format("reshard: argument x is {} on {} with device ids {}, the target is on device ids {}: reshard changes the layout over the "
+                                      "same devices in the same order; use device_put to move to other devices or another order",
+                                      type_string(x.dtype(), x.shape()), to_string(x.sharding().spec()), to_string(x.sharding().devices()),
+                                      to_string(target.devices())));
+  return detail::put(x, target, {}, "reshard");
+}
+
+Array reshard(const Array& x, const PartitionSpec& spec) {
+  if (x.sharding().is_single_device() && spec.size() > 0)
+    throw PlacementError(fmt::format("reshard: argument x is on one device, {}, which has no mesh axes for {}; device_put it to a NamedSharding", to_string(x.sharding()),
+                                     to_string(spec)));
+  return reshard(x, x.sharding().is_single_device() ? x.sharding() : Sharding(NamedSharding(x.sharding().mesh(), spec)));
+}
+
+std::string explain(const Array& x, const Sharding& target) {
+  target.check_fits(x.shape());
+  return explain(x.shape(), x.dtype(), x.sharding(), target, detail::topology());
+}
+
+}  // namespace meshwise

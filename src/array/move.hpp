@@ -1,0 +1,42 @@
+#pragma once
+// Runs movements on this rank: turns the plan's pieces into shared blocks, local copies and messages.
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "array/state.hpp"
+#include "meshwise/plan/redistribution.hpp"
+#include "meshwise/runtime/sequence.hpp"
+
+namespace meshwise::detail {
+
+/// Local. One movement into the array under construction, and this rank's shards of its source.
+struct MoveJob {
+  Movement movement;
+  std::span<const LocalShard> source;
+};
+
+struct Moved {
+  std::vector<LocalShard> shards{};
+  std::shared_ptr<Transfer> transfer{};  // null when nothing is in flight
+};
+
+/// Collective over the devices of all sources and the target. Builds this rank's shards of an array of `shape` on `target`: all jobs have that target.
+/// Blocks are shared where a device already holds exactly its box, windows where a piece is most of a local block; elements no job writes get `fill`
+/// (itemsize bytes; null: every element is written). Does not wait.
+Moved run_moves(std::span<const MoveJob> jobs, const Sharding& target, const Shape& shape, Dtype dtype, const std::byte* fill, const Ticket& ticket);
+
+/// Local. Whether a box's window may stand for it: the block it keeps alive is at most twice its bytes.
+bool window_is_fair(const LocalArray& window);
+
+/// Local. Positions in `devices` of this rank's devices, in list order.
+std::vector<std::int64_t> local_positions(const DeviceList& devices);
+
+/// Local. The memory of a movement's box in an array's local block, which holds `held` of that array.
+StridedBox box_memory(const End& end, const Index& held, const LocalArray& block, const Index& box);
+
+/// Local. Writes one element's bytes everywhere in `target`.
+void fill_value(const LocalArray& target, const std::byte* value);
+
+}  // namespace meshwise::detail

@@ -1,0 +1,90 @@
+#include "array/state.hpp"
+
+#include <fmt/format.h>
+
+#include "array/move.hpp"
+#include "meshwise/plan/propagation.hpp"
+#include "meshwise/runtime/environment.hpp"
+
+namespace meshwise::detail {
+
+void check_alive(const Array& x, std::string_view operation, std::string_view argument) {
+  const auto& state = *x.state();
+  if (state.deleted_by.empty()) return;
+  throw DonatedError(fmt::format("{}: argument {} is {}, which was {}; its value is gone. Use the result of that call, or keep a copy made before it.",
+                                 operation, argument, type_string(x), state.deleted_by));
+}
+
+const std::vector<LocalShard>& ready_shards(const Array& x) {
+  auto& state = *x.state();
+  if (state.transfer != nullptr) {
+    state.transfer->wait();
+    state.transfer.reset();
+  }
+  return state.shards;
+}
+
+namespace {
+std::shared_ptr<State> uncommitted(const Shape& shape, Dtype dtype, State::Kind kind) {
+  auto state = std::make_shared<State>(default_sharding());
+  state->kind = kind;
+  state->shape = shape;
+  state->dtype = dtype;
+  return state;
+}
+}  // namespace
+
+Sharding default_sharding() {
+  static thread_local Device last{-1, -1, -1};
+  static thread_local std::optional<Sharding> cached;
+  const Device device = current_default_device();
+  if (!cached || !(device == last)) {
+    cached = SingleDeviceSharding(device);
+    last = device;
+  }
+  return *cached;
+}
+
+Array make_recipe_array(Recipe recipe) {
+  auto state = uncommitted(recipe.shape, recipe.dtype(), State::Kind::recipe);
+  state->recipe = std::move(recipe);
+  return Array(std::move(state));
+}
+
+Array make_everywhere_array(LocalArray value) {
+  auto state = uncommitted(value.shape(), value.dtype(), State::Kind::everywhere);
+  state->everywhere = std::move(value);
+  return Array(std::move(state));
+}
+
+Array make_sharded_array(const Shape& shape, Dtype dtype, const Sharding& sharding, bool committed, std::vector<LocalShard> shards,
+                         std::shared_ptr<Transfer> transfer) {
+  auto state = std::make_shared<State>(sharding);
+  state->shape = shape;
+  state->dtype = dtype;
+  state->committed = committed;
+  state->shards = std::move(shards);
+  state->transfer = std::move(transfer);
+  return Array(std::move(state));
+}
+
+LocalArray uncommitted_box(const Array& x, const Index& box) {
+  const auto& state = *x.state();
+  if (state.kind == State::Kind::recipe) return state.recipe.make(box);
+  auto window = state.everywhere.box(box);
+  if (window_is_fair(window)) return window;
+  LocalArray own(window.shape(), window.dtype());
+  copy_values(window, own);
+  return own;
+}
+
+void delete_state(const Array& x, std::string reason) {
+  auto& state = *x.state();
+  state.deleted_by = std::move(reason);
+  state.shards.clear();
+  state.transfer.reset();
+  state.recipe = {};
+  state.everywhere = {};
+}
+
+}  // namespace meshwise::detail
