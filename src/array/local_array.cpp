@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "array/strides.hpp"
 #include "meshwise/runtime/transport.hpp"
 
 namespace meshwise {
@@ -16,45 +17,6 @@ detail::StridedBox strided_box(const LocalArray& a) {
   box.strides = a.strides();
   for (auto& stride : box.strides) stride *= static_cast<std::int64_t>(box.itemsize);
   return box;
-}
-
-/// Strides under which the same memory reads as `shape`, if there are any (NumPy's rule for a reshape without a copy).
-bool window_strides(const LocalArray& a, const Shape& shape, std::vector<std::int64_t>& out) {
-  std::vector<std::int64_t> lengths, strides;
-  for (std::int64_t d = 0; d < a.ndim(); ++d)
-    if (a.shape()[d] != 1) {
-      lengths.push_back(a.shape()[d]);
-      strides.push_back(a.strides()[static_cast<std::size_t>(d)]);
-    }
-  out.assign(static_cast<std::size_t>(shape.ndim()), 1);
-  std::size_t old_begin = 0;
-  std::int64_t new_begin = 0;
-  while (old_begin < lengths.size()) {
-    while (new_begin < shape.ndim() && shape[new_begin] == 1) ++new_begin;
-    if (new_begin == shape.ndim()) return false;
-    std::size_t old_end = old_begin + 1;
-    std::int64_t new_end = new_begin + 1;
-    std::int64_t old_size = lengths[old_begin], new_size = shape[new_begin];
-    while (old_size != new_size) {
-      if (old_size < new_size) {
-        if (old_end == lengths.size()) return false;
-        old_size *= lengths[old_end++];
-      } else {
-        if (new_end == shape.ndim()) return false;
-        new_size *= shape[new_end++];
-      }
-    }
-    for (std::size_t d = old_begin; d + 1 < old_end; ++d)
-      if (strides[d] != strides[d + 1] * lengths[d + 1]) return false;
-    std::int64_t stride = strides[old_end - 1];
-    for (std::int64_t d = new_end; d-- > new_begin;) {
-      out[static_cast<std::size_t>(d)] = stride;
-      stride *= shape[d];
-    }
-    old_begin = old_end;
-    new_begin = new_end;
-  }
-  return true;
 }
 
 }  // namespace
@@ -127,11 +89,9 @@ LocalArray LocalArray::reshaped(const Shape& shape) const {
   if (shape.num_elements() != size())
     throw ShapeError(fmt::format("reshape: {} elements of shape {} do not fill shape {}", size(), to_string(shape_),
                                  to_string(shape)));
-  LocalArray out(*this);
-  if (size() == 0 || !window_strides(*this, shape, out.strides_)) {
-    out = contiguous();
-    out.strides_ = row_major_strides(shape);
-  }
+  auto window = size() == 0 ? std::nullopt : detail::reshape_strides(shape_, strides_, shape);
+  LocalArray out = window ? *this : contiguous();
+  out.strides_ = window ? std::move(*window) : row_major_strides(shape);
   out.shape_ = shape;
   return out;
 }
