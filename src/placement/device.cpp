@@ -158,6 +158,13 @@ std::optional<std::int64_t> DeviceList::position_of(std::int64_t device_id) cons
   return found->second;
 }
 
+std::optional<std::int64_t> DeviceList::repeated_id() const {
+  if (size() == 0 || data_->is_run()) return std::nullopt;
+  for (std::int64_t i = 0; i < data_->count; ++i)
+    if (position_of(data_->id(i)) != i) return data_->id(i);
+  return std::nullopt;
+}
+
 bool DeviceList::all_on_rank(std::int64_t rank) const {
   return size() > 0 && data_->least / data_->devices_per_rank == rank && data_->greatest / data_->devices_per_rank == rank;
 }

@@ -122,10 +122,8 @@ DeviceList devices_for(const std::vector<std::int64_t>& sizes, const MeshOptions
 }
 
 void check_distinct(const DeviceList& devices) {
-  for (std::int64_t i = 0; i < devices.size(); ++i)
-    if (devices.position_of(devices.id(i)) != i)
-      throw PlacementError(fmt::format("make_mesh: device {} occurs twice in {}; each device has one place in a mesh", devices.id(i),
-                                       to_string(devices)));
+  if (const auto id = devices.repeated_id())
+    throw PlacementError(fmt::format("make_mesh: device {} occurs twice in {}; each device has one place in a mesh", *id, to_string(devices)));
 }
 
 std::uint64_t hash_of(const State& s) {

@@ -44,6 +44,8 @@ class DeviceList {
   std::int64_t devices_per_rank() const;
   /// Local. Where in the list that device stands; O(1).
   std::optional<std::int64_t> position_of(std::int64_t device_id) const;
+  /// Local. The first id that occurs twice; O(1) for a run, else O(size).
+  std::optional<std::int64_t> repeated_id() const;
   /// Local. Every device is that rank's; O(1).
   bool all_on_rank(std::int64_t rank) const;
   /// Local. Throws (as last, slice and pick do): IndexError beyond the list, PlacementError for a device that is not in it.
