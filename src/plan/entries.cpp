@@ -8,7 +8,7 @@
 
 namespace meshwise::detail {
 
-Entries read_spec(const Mesh& mesh, const PartitionSpec& spec, std::int64_t ndim) {
+Entries read_spec(const Mesh& mesh, const PartitionSpec& spec, std::int64_t ndim, Units units) {
   Entries out(static_cast<std::size_t>(ndim));
   const auto& sizes = mesh.axis_sizes();
   const auto given = std::min(spec.entries().size(), out.size());
@@ -18,7 +18,7 @@ Entries read_spec(const Mesh& mesh, const PartitionSpec& spec, std::int64_t ndim
       if (!axis)
         throw UnknownAxisError(fmt::format("spec {} names axis '{}', which {} does not have", to_string(spec), name,
                                            to_string(mesh)));
-      if (sizes[*axis] > 1) out[d].push_back(static_cast<char16_t>(*axis));
+      if (units == Units::kept || sizes[*axis] > 1) out[d].push_back(static_cast<char16_t>(*axis));
     }
   return out;
 }

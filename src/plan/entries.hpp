@@ -13,14 +13,17 @@
 
 namespace meshwise::detail {
 
-/// Local. The mesh axes that one array axis is split over, major first, by their position in the mesh. Mesh axes of size 1
-/// are left out: they count for nothing. A string type because it holds seven in place and knows its prefixes.
+/// Local. The mesh axes that one array axis is split over, major first, by their position in the mesh. A string type because
+/// it holds seven in place and knows its prefixes.
 using Entry = std::u16string;
 /// Local. One entry per array axis.
 using Entries = std::vector<Entry>;
 
+/// Local. Mesh axes of size 1 place nothing, so Auto leaves them out; an Explicit type keeps every name.
+enum class Units : bool { dropped, kept };
+
 /// Local. A spec with exactly `ndim` entries. Throws: UnknownAxisError for a name the mesh does not have.
-Entries read_spec(const Mesh& mesh, const PartitionSpec& spec, std::int64_t ndim);
+Entries read_spec(const Mesh& mesh, const PartitionSpec& spec, std::int64_t ndim, Units units = Units::dropped);
 /// Local. The shortest spec: trailing none left out.
 PartitionSpec write_short(const Mesh& mesh, const Entries& entries);
 /// Local. One entry per axis.

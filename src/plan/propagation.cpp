@@ -56,7 +56,7 @@ PartitionSpec given_spec(const Question& question) {
                                      operands_string(question)));
   const auto checked = NamedSharding(question.mesh, spec);
   if (!question.mesh.is_explicit()) return spec;
-  check_explicit_out_spec(question, read_spec(question.mesh, spec, ndim));
+  check_explicit_out_spec(question, read_spec(question.mesh, spec, ndim, Units::kept));
   return checked.spec().padded(ndim);
 }
 
@@ -71,16 +71,16 @@ PartitionSpec propagate(const Mesh& mesh, LayoutRule rule, std::string_view oper
 
   detail::Question question{mesh, rule, operation, attributes, operands, result};
   question.specs.reserve(operands.size());
-  for (const auto& x : operands) question.specs.push_back(detail::read_spec(mesh, x.spec, x.shape.ndim()));
+  const auto units = is_explicit ? detail::Units::kept : detail::Units::dropped;
+  for (const auto& x : operands) question.specs.push_back(detail::read_spec(mesh, x.spec, x.shape.ndim(), units));
   if (attributes.out_spec) return detail::given_spec(question);
   if (operands.empty()) return is_explicit ? PartitionSpec{}.padded(result.ndim()) : PartitionSpec{};
 
   const auto& first = operands[0];
   if (detail::changes_nothing(rule, attributes, first, result)) return first.spec;
-  const auto entries = is_explicit ? detail::explicit_rule(question) : detail::auto_rule(question);
-  const bool as_first = entries == question.specs[0];  // same ndim and the same placement
-  if (is_explicit) return as_first ? first.spec.padded(result.ndim()) : detail::write_full(mesh, entries);
-  return as_first ? first.spec : detail::write_short(mesh, entries);
+  if (is_explicit) return detail::write_full(mesh, detail::explicit_rule(question));
+  const auto entries = detail::auto_rule(question);
+  return entries == question.specs[0] ? first.spec : detail::write_short(mesh, entries);  // equal: same ndim, same placement
 }
 
 }  // namespace meshwise

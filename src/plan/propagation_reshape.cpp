@@ -95,7 +95,7 @@ std::optional<Entries> deal(const Mesh& mesh, const Entry& entry, std::span<cons
       left /= size;
       out[i].push_back(entry[next]);
     }
-  if (next < entry.size()) return std::nullopt;
+  if (parts_of(mesh, entry.substr(next)) > 1) return std::nullopt;
   return out;
 }
 
