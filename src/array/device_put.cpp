@@ -2,12 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "array/call.hpp"
 #include "array/move.hpp"
 #include "array/place.hpp"
 #include "meshwise/plan/propagation.hpp"
 #include "meshwise/runtime/collectives.hpp"
 #include "meshwise/runtime/environment.hpp"
+#include "meshwise/runtime/node.hpp"
+#include "meshwise/runtime/watch.hpp"
 
 namespace meshwise {
 
@@ -34,8 +38,7 @@ Moved place(const Array& x, const Sharding& target, const Ticket& ticket) {
     // Placed alike already: the blocks are shared, a transfer in flight included.
     return {x.state()->shards, x.state()->transfer};
   }
-  const MoveJob job{Movement::reshard(x.sharding(), target, x.shape()), ready_shards(x)};
-  return run_moves({&job, 1}, target, x.shape(), x.dtype(), nullptr, ticket);
+  return run_reshard(ready_shards(x), x.sharding(), target, x.shape(), x.dtype(), ticket);
 }
 
 std::vector<LocalShard> bring(const Array& x, const Sharding& target, const Ticket& ticket) {

@@ -26,9 +26,10 @@ struct KernelContext {
 /// request names). Returns a fresh array, or a window on an input. Called once per distinct block of this rank; touches no MPI.
 using Kernel = std::function<LocalArray(std::span<const LocalArray> inputs, const KernelContext& context)>;
 
-/// Local. How partial results over split, reduced axes become the result: partials have `dtype`-independent elements of `itemsize` bytes.
+/// Local. How partial results over split, reduced axes become the result: by combining the blocks of the devices that share a result box.
 struct Reduction {
   Combine combine{};                                            // elementwise on partials
+  std::size_t itemsize = 0;                                     // of what combine combines; 0: of the partials' dtype
   std::function<LocalArray(const LocalArray& partials)> finish{};  // partials (as bytes of the kernel's returned array) -> result block
 };
 
@@ -61,7 +62,7 @@ struct RegionMove {
   std::vector<AxisView> target{};   // per movement axis: which result axis, start (step 1)
   Shape extent{};
   std::vector<std::int64_t> source_fixed{};   // per operand axis: the integer index of an axis no view names
-  std::vector<std::int64_t> source_unit{}, target_unit{};  // see plan/redistribution.hpp End
+  std::vector<std::int64_t> target_fixed{};   // per result axis: where on an axis no view names (stack)
 };
 
 /// Collective. Like dispatch, for operations that only move values: slices, concatenate, stack, pad, flip, roll. The result is filled with `fill` where no move writes.

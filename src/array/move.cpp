@@ -52,11 +52,11 @@ bool covers(const End& end, const Index& held, const Index& box) {
 
 class Builder {
  public:
-  Builder(std::span<const MoveJob> jobs, const Sharding& target, const Shape& shape, Dtype dtype, const std::byte* fill)
-      : jobs_(jobs), target_(target), shape_(shape), dtype_(dtype), fill_(fill) {}
+  Builder(std::span<const MoveJob> jobs, const End& target, Dtype dtype, const std::byte* fill, const LocalWriter& writer)
+      : jobs_(jobs), target_(target), devices_(target.sharding.devices()), dtype_(dtype), fill_(fill), writer_(writer) {}
 
   Moved run(const Ticket& ticket) {
-    for (const auto position : local_positions(target_.devices())) receive(position);
+    for (const auto position : local_positions(devices_)) receive(position);
     for (std::size_t j = 0; j < jobs_.size(); ++j)
       for (const auto& shard : jobs_[j].source) send(j, shard);
     auto sends = exchanges(outgoing_), receives = exchanges(incoming_);
@@ -78,10 +78,10 @@ class Builder {
   };
 
   void receive(std::int64_t position) {
-    const Device device = target_.devices()[position];
-    const Index held = target_.index_at(shape_, position);
+    const Device device = devices_[position];
+    const Index held = target_.box_at(position);
     for (const auto& other : moved_.shards)
-      if (target_.index_at(shape_, other.position) == held) {
+      if (target_.box_at(other.position) == held) {
         moved_.shards.push_back({position, other.data});
         return;
       }
@@ -92,9 +92,10 @@ class Builder {
         covered += piece.box.num_elements();
         parts.push_back({j, std::move(piece)});
       }
-    if (parts.size() == 1 && share(position, held, parts.front())) return;
+    if (parts.size() == 1 && !writer_ && share(position, held, parts.front())) return;
     LocalArray block(held.shape(), dtype_);
     if (fill_ != nullptr && covered < held.num_elements()) fill_value(block, fill_);
+    if (writer_) writer_(held, block);
     for (auto& part : parts) {
       const auto& end = jobs_[part.job].movement.target;
       auto memory = box_memory(end, held, block, part.piece.box);
@@ -110,7 +111,7 @@ class Builder {
   /// The one piece is local and is all of the box: no bytes need move.
   bool share(std::int64_t position, const Index& held, const Part& part) {
     const auto& movement = jobs_[part.job].movement;
-    const Device device = target_.devices()[position];
+    const Device device = devices_[position];
     if (part.piece.source.rank != device.rank || !covers(movement.target, held, part.piece.box)) return false;
     const auto& [source_held, shard] = source_of(part);
     auto window = piece_window(movement.source, source_held, shard->data, part.piece.box);
@@ -156,10 +157,11 @@ class Builder {
   }
 
   std::span<const MoveJob> jobs_;
-  const Sharding& target_;
-  const Shape& shape_;
+  const End& target_;
+  const DeviceList& devices_;
   Dtype dtype_;
   const std::byte* fill_;
+  const LocalWriter& writer_;
   Moved moved_{};
   std::map<std::int64_t, std::vector<Packet>> outgoing_{}, incoming_{};
   std::vector<std::pair<StridedBox, StridedBox>> copies_{};
@@ -212,8 +214,13 @@ void fill_value(const LocalArray& target, const std::byte* value) {
   copy_box(from, to);
 }
 
-Moved run_moves(std::span<const MoveJob> jobs, const Sharding& target, const Shape& shape, Dtype dtype, const std::byte* fill, const Ticket& ticket) {
-  return Builder(jobs, target, shape, dtype, fill).run(ticket);
+Moved run_moves(std::span<const MoveJob> jobs, const End& target, Dtype dtype, const std::byte* fill, const Ticket& ticket, const LocalWriter& writer) {
+  return Builder(jobs, target, dtype, fill, writer).run(ticket);
+}
+
+Moved run_reshard(std::span<const LocalShard> source, const Sharding& from, const Sharding& to, const Shape& shape, Dtype dtype, const Ticket& ticket) {
+  const MoveJob job{Movement::reshard(from, to, shape), source};
+  return run_moves({&job, 1}, job.movement.target, dtype, nullptr, ticket);
 }
 
 }  // namespace meshwise::detail

@@ -1,6 +1,7 @@
 #pragma once
 // Runs movements on this rank: turns the plan's pieces into shared blocks, local copies and messages.
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -22,10 +23,16 @@ struct Moved {
   std::shared_ptr<Transfer> transfer{};  // null when nothing is in flight
 };
 
-/// Collective over the devices of all sources and the target. Builds this rank's shards of an array of `shape` on `target`: all jobs have that target.
-/// Blocks are shared where a device already holds exactly its box, windows where a piece is most of a local block; elements no job writes get `fill`
-/// (itemsize bytes; null: every element is written). Does not wait.
-Moved run_moves(std::span<const MoveJob> jobs, const Sharding& target, const Shape& shape, Dtype dtype, const std::byte* fill, const Ticket& ticket);
+/// Local. Writes what comes from no device (uncommitted operands) into the fresh block of the box `held`.
+using LocalWriter = std::function<void(const Index& held, const LocalArray& block)>;
+
+/// Collective over the devices of all sources and the target. Builds this rank's shards of the array that `target` places (its views don't matter; all jobs
+/// have its placement). Blocks are shared where a device already holds exactly its box, windows where a piece is most of a local block; elements no job
+/// writes get `fill` (itemsize bytes; null: every element is written). Does not wait.
+Moved run_moves(std::span<const MoveJob> jobs, const End& target, Dtype dtype, const std::byte* fill, const Ticket& ticket, const LocalWriter& writer = {});
+
+/// Collective. One array of `shape` from one sharding to another.
+Moved run_reshard(std::span<const LocalShard> source, const Sharding& from, const Sharding& to, const Shape& shape, Dtype dtype, const Ticket& ticket);
 
 /// Local. Whether a box's window may stand for it: the block it keeps alive is at most twice its bytes.
 bool window_is_fair(const LocalArray& window);

@@ -1,0 +1,132 @@
+#include <algorithm>
+
+#include "array/dispatch.hpp"
+#include "array/negotiate.hpp"
+#include "array/place.hpp"
+#include "meshwise/runtime/environment.hpp"
+#include "meshwise/runtime/watch.hpp"
+
+namespace meshwise::detail {
+
+namespace {
+
+End end_of(const Sharding& sharding, const Shape& shape, const std::vector<AxisView>& views, const std::vector<std::int64_t>& fixed) {
+  End end{sharding};
+  end.shape = shape;
+  end.views = views;
+  end.fixed = fixed;
+  return end;
+}
+
+/// The part of a region, in its own coordinates, that falls into the box `held` of the result.
+Index region_in(const RegionMove& move, const Shape& shape, const Index& held) {
+  std::vector<bool> named(static_cast<std::size_t>(shape.ndim()), false);
+  Index box;
+  for (std::int64_t d = 0; d < move.extent.ndim(); ++d) {
+    const auto& view = move.target[static_cast<std::size_t>(d)];
+    named[static_cast<std::size_t>(view.axis)] = true;
+    box.push_back(intersect({held[view.axis].start - view.start, held[view.axis].stop - view.start}, {0, move.extent[d]}));
+  }
+  for (std::int64_t a = 0; a < shape.ndim(); ++a) {
+    const auto at = move.target_fixed.empty() ? 0 : move.target_fixed[static_cast<std::size_t>(a)];
+    if (!named[static_cast<std::size_t>(a)] && (at < held[a].start || at >= held[a].stop))
+      for (std::int64_t d = 0; d < box.ndim(); ++d) box[d].stop = box[d].start;
+    if (!named[static_cast<std::size_t>(a)] && box.ndim() == 0 && (at < held[a].start || at >= held[a].stop)) return Index{{0, 0}};
+  }
+  return box;
+}
+
+/// The least box of the operand that holds the region's part.
+Index hull(const RegionMove& move, const Shape& shape, const Index& box) {
+  Index out;
+  for (std::int64_t a = 0; a < shape.ndim(); ++a) {
+    const auto at = move.source_fixed.empty() ? 0 : move.source_fixed[static_cast<std::size_t>(a)];
+    out.push_back({at, at + 1});
+  }
+  for (std::int64_t d = 0; d < box.ndim(); ++d) {
+    const auto& view = move.source[static_cast<std::size_t>(d)];
+    const auto a = view.start + view.step * box[d].start, b = view.start + view.step * (box[d].stop - 1);
+    out[view.axis] = {std::min(a, b), std::max(a, b) + 1};
+  }
+  return out;
+}
+
+/// Writes the regions of uncommitted operands into a block of the result.
+void write_uncommitted(const Request& request, std::span<const RegionMove> moves, const Index& held, const LocalArray& block) {
+  const auto anywhere = default_sharding();
+  for (const auto& move : moves) {
+    const auto& x = *request.operands[move.operand].array();
+    if (x.committed()) continue;
+    const auto box = region_in(move, request.shape, held);
+    if (box.empty() || (box.ndim() != move.extent.ndim())) continue;
+    const auto from = hull(move, x.shape(), box);
+    const auto values = uncommitted_box(x, from);
+    const auto memory = box_memory(end_of(anywhere, x.shape(), move.source, move.source_fixed), from, values, box);
+    copy_box(memory, box_memory(end_of(anywhere, request.shape, move.target, move.target_fixed), held, block, box));
+  }
+}
+
+bool covers_result(const Request& request, std::span<const RegionMove> moves) {
+  std::int64_t written = 0;
+  for (const auto& move : moves) written += move.extent.num_elements();
+  return written >= request.shape.num_elements();
+}
+
+Recipe sliced_recipe(const Request& request, const RegionMove& move) {
+  const auto& recipe = request.operands[move.operand].array()->state()->recipe;
+  std::vector<std::int64_t> starts(static_cast<std::size_t>(recipe.shape.ndim()), 0), steps(starts.size(), 1);
+  Shape counts(std::vector<std::int64_t>(starts.size(), 1));
+  for (std::size_t a = 0; a < starts.size(); ++a) starts[a] = move.source_fixed.empty() ? 0 : move.source_fixed[a];
+  for (std::int64_t d = 0; d < move.extent.ndim(); ++d) {
+    const auto& view = move.source[static_cast<std::size_t>(d)];
+    starts[static_cast<std::size_t>(view.axis)] = view.start;
+    steps[static_cast<std::size_t>(view.axis)] = view.step;
+    counts[view.axis] = move.extent[d];
+  }
+  return recipe.sliced(starts, steps, counts).reshaped(request.shape);
+}
+
+}  // namespace
+
+Array dispatch_moves(const Request& request, std::span<const RegionMove> moves, const Scalar& fill) {
+  const auto negotiated = negotiate(request);
+  if (!negotiated.result && moves.size() == 1 && all_recipes(request) && covers_result(request, moves))
+    return make_recipe_array(sliced_recipe(request, moves[0]));
+
+  std::byte value[16] = {};
+  fill.store(request.dtype, value);
+  const auto* background = covers_result(request, moves) ? nullptr : value;
+  if (!negotiated.result) {
+    Array result;
+    run_local_part(request.operation, [&] {
+      LocalArray block(request.shape, request.dtype);
+      if (background != nullptr) fill_value(block, background);
+      write_uncommitted(request, moves, Index::whole(request.shape), block);
+      result = make_everywhere_array(std::move(block));
+    });
+    return result;
+  }
+
+  std::vector<MoveJob> jobs;
+  bool some_uncommitted = false;
+  for (const auto& move : moves) {
+    const auto& x = *request.operands[move.operand].array();
+    if (!x.committed()) {
+      some_uncommitted = true;
+      continue;
+    }
+    Movement movement{end_of(x.sharding(), x.shape(), move.source, move.source_fixed),
+                      end_of(*negotiated.result, request.shape, move.target, move.target_fixed), move.extent};
+    jobs.push_back({std::move(movement), ready_shards(x)});
+  }
+  LocalWriter writer;
+  if (some_uncommitted) writer = [&](const Index& held, const LocalArray& block) { write_uncommitted(request, moves, held, block); };
+  auto ticket = negotiated.ticket;
+  const auto& first = *request.operands[0].array();
+  describe(ticket, {request.operation, 0, first.dtype(), &first.shape()}, to_string(*negotiated.mesh));
+  Moved moved;
+  run_local_part(request.operation, [&] { moved = run_moves(jobs, end_of(*negotiated.result, request.shape, {}, {}), request.dtype, background, ticket, writer); });
+  return make_sharded_array(request.shape, request.dtype, *negotiated.result, true, std::move(moved.shards), std::move(moved.transfer));
+}
+
+}  // namespace meshwise::detail
