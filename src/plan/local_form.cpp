@@ -1,0 +1,241 @@
+#include "meshwise/plan/local_form.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "meshwise/base/error.hpp"
+#include "plan/entries.hpp"
+
+namespace meshwise {
+namespace detail {
+namespace {
+
+// Entries of the wanted placement; the caller turns them into spec objects.
+struct Form {
+  std::vector<Entries> operands{};
+  Entries computed{};
+  Entry partial{};
+};
+
+struct Task {
+  const Mesh& mesh;
+  LayoutRule rule;
+  const Attributes& attributes;
+  std::span<const OperandType> operands;
+  const Shape& result;
+  std::vector<Entries> own{};
+  Entries wanted{};
+};
+
+std::size_t at(std::int64_t axis) { return static_cast<std::size_t>(axis); }
+
+bool share_an_axis(const Entry& a, const Entry& b) { return a.find_first_of(b) != Entry::npos; }
+
+// The result's entries for an operand that is broadcast to it.
+Entries broadcast_from(const Entries& wanted, const Shape& result, const Shape& own) {
+  Entries out(at(own.ndim()));
+  const auto shift = result.ndim() - own.ndim();
+  for (std::int64_t d = 0; d < own.ndim(); ++d)
+    if (own[d] == result[d + shift]) out[at(d)] = wanted[at(d + shift)];
+  return out;
+}
+
+Form elementwise(const Task& task) {
+  Form form{{}, task.wanted, {}};
+  for (const auto& x : task.operands) form.operands.push_back(broadcast_from(task.wanted, task.result, x.shape));
+  return form;
+}
+
+Form reduce(const Task& task) {
+  const auto& axes = task.attributes.axes;
+  Form form{{Entries(task.own[0].size())}, task.wanted, {}};
+  Entry used;
+  for (const auto& entry : task.wanted) used += entry;
+  std::size_t next = 0;
+  for (std::size_t d = 0; d < task.own[0].size(); ++d) {
+    const auto& own = task.own[0][d];
+    if (std::ranges::find(axes, static_cast<std::int64_t>(d)) == axes.end()) {
+      form.operands[0][d] = task.wanted[next++];
+      continue;
+    }
+    if (task.attributes.keepdims) form.computed[next++].clear();
+    if (share_an_axis(own, used)) continue;
+    form.operands[0][d] = own;
+    form.partial += own;
+  }
+  return form;
+}
+
+// True where the letter stands once in the term and its axis is not broadcast.
+bool is_plain(const Task& task, const Subscripts& subscripts, std::size_t i, char letter, std::int64_t length) {
+  const auto& term = subscripts.terms[i];
+  const auto first = term.find(letter);
+  return term.find(letter, first + 1) == std::string::npos &&
+         task.operands[i].shape[static_cast<std::int64_t>(first)] == length;
+}
+
+std::int64_t length_of(const Task& task, const Subscripts& subscripts, char letter) {
+  std::int64_t length = 1;
+  for (std::size_t i = 0; i < subscripts.terms.size(); ++i)
+    for (std::size_t d = 0; d < subscripts.terms[i].size(); ++d)
+      if (const auto n = task.operands[i].shape[static_cast<std::int64_t>(d)]; subscripts.terms[i][d] == letter && n != 1) length = n;
+  return length;
+}
+
+Form contract(const Task& task) {
+  const auto subscripts = Subscripts::parse(task.attributes.subscripts, task.operands.size());
+  const auto& terms = subscripts.terms;
+  Form form{{}, task.wanted, {}};
+  for (const auto& own : task.own) form.operands.emplace_back(own.size());
+  Entry used;
+  for (std::size_t k = 0; k < subscripts.result.size(); ++k) {
+    const char letter = subscripts.result[k];
+    const auto length = length_of(task, subscripts, letter);
+    for (std::size_t i = 0; i < terms.size(); ++i) {
+      const auto axis = terms[i].find(letter);
+      if (axis == std::string::npos) continue;
+      // A diagonal is computed whole; where the axis is broadcast, the one element serves every part.
+      if (terms[i].find(letter, axis + 1) != std::string::npos) form.computed[k].clear();
+      else if (is_plain(task, subscripts, i, letter, length)) form.operands[i][axis] = task.wanted[k];
+    }
+    if (form.computed[k].empty())
+      for (std::size_t i = 0; i < terms.size(); ++i)
+        if (const auto axis = terms[i].find(letter); axis != std::string::npos) form.operands[i][axis].clear();
+    used += form.computed[k];
+  }
+  std::string done = subscripts.result;
+  for (const auto& term : terms)
+    for (const char letter : term) {
+      if (done.find(letter) != std::string::npos) continue;
+      done.push_back(letter);
+      const auto length = length_of(task, subscripts, letter);
+      const Entry* entry = nullptr;
+      bool alike = true;
+      for (std::size_t i = 0; i < terms.size(); ++i) {
+        const auto axis = terms[i].find(letter);
+        if (axis == std::string::npos) continue;
+        const auto& own = task.own[i][axis];
+        alike = alike && is_plain(task, subscripts, i, letter, length) && (!entry || *entry == own);
+        entry = &own;
+      }
+      // Two contracted letters over one mesh axis would only meet on its diagonal.
+      if (!alike || share_an_axis(*entry, used)) continue;
+      for (std::size_t i = 0; i < terms.size(); ++i)
+        if (const auto axis = terms[i].find(letter); axis != std::string::npos) form.operands[i][axis] = *entry;
+      form.partial += *entry;
+      used += *entry;
+    }
+  return form;
+}
+
+Form transpose(const Task& task) {
+  Form form{{Entries(task.wanted.size())}, task.wanted, {}};
+  for (std::size_t d = 0; d < task.wanted.size(); ++d) form.operands[0][at(task.attributes.axes[d])] = task.wanted[d];
+  return form;
+}
+
+Form expand_dims(const Task& task) {
+  Form form{{{}}, task.wanted, {}};
+  const auto& axes = task.attributes.axes;
+  for (std::size_t d = 0; d < task.wanted.size(); ++d) {
+    if (std::ranges::find(axes, static_cast<std::int64_t>(d)) != axes.end()) form.computed[d].clear();
+    else form.operands[0].push_back(task.wanted[d]);
+  }
+  return form;
+}
+
+Form squeeze(const Task& task) {
+  Form form{{Entries(task.own[0].size())}, task.wanted, {}};
+  const auto& axes = task.attributes.axes;
+  std::size_t next = 0;
+  for (std::size_t d = 0; d < task.own[0].size(); ++d)
+    if (std::ranges::find(axes, static_cast<std::int64_t>(d)) == axes.end()) form.operands[0][d] = task.wanted[next++];
+  return form;
+}
+
+Form take(const Task& task) {
+  const auto axis = task.rule == LayoutRule::gather_get ? 0 : task.attributes.axes[0];
+  const auto first = task.wanted.begin() + axis;
+  const auto last = first + static_cast<std::ptrdiff_t>(task.own[1].size());
+  Entries x(task.wanted.begin(), first);
+  x.emplace_back();
+  x.insert(x.end(), last, task.wanted.end());
+  return {{std::move(x), Entries(first, last)}, task.wanted, {}};
+}
+
+Form take_along_axis(const Task& task) {
+  auto form = elementwise(task);
+  form.operands[0][at(task.attributes.axes[0])].clear();
+  return form;
+}
+
+Form worked_axis(const Task& task) {
+  auto wanted = task.wanted;
+  for (const auto axis : task.attributes.axes) wanted[at(axis)].clear();
+  return {{broadcast_from(wanted, task.result, task.operands[0].shape)}, wanted, {}};
+}
+
+Form form_of(const Task& task) {
+  switch (task.rule) {
+    case LayoutRule::reduce:
+    case LayoutRule::arg_reduce: return reduce(task);
+    case LayoutRule::contract: return contract(task);
+    case LayoutRule::transpose: return transpose(task);
+    case LayoutRule::expand_dims: return expand_dims(task);
+    case LayoutRule::squeeze: return squeeze(task);
+    case LayoutRule::take:
+    case LayoutRule::gather_get: return take(task);
+    case LayoutRule::take_along_axis: return take_along_axis(task);
+    case LayoutRule::worked_axis:
+    case LayoutRule::tile: return worked_axis(task);
+    default: return elementwise(task);
+  }
+}
+
+}  // namespace
+}  // namespace detail
+
+bool has_local_form(LayoutRule rule) {
+  switch (rule) {
+    case LayoutRule::reshape:
+    case LayoutRule::concatenate:
+    case LayoutRule::stack:
+    case LayoutRule::flip:
+    case LayoutRule::pad:
+    case LayoutRule::slice:
+    case LayoutRule::dynamic_slice:
+    case LayoutRule::getitem:
+    case LayoutRule::at_get:
+    case LayoutRule::at_set:
+    case LayoutRule::dynamic_update_slice:
+    case LayoutRule::reshard: return false;
+    default: return true;
+  }
+}
+
+LocalForm local_form(const Mesh& mesh, LayoutRule rule, const Attributes& attributes, std::span<const OperandType> operands,
+                     const Shape& result, const PartitionSpec& result_spec) {
+  if (!has_local_form(rule))
+    throw Error(fmt::format("local_form: rule {} moves boxes and computes nothing; plan it as a movement", static_cast<int>(rule)));
+  LocalForm out;
+  const bool elementwise = rule == LayoutRule::unary || rule == LayoutRule::elementwise || rule == LayoutRule::where ||
+                           rule == LayoutRule::clip;
+  if (elementwise && std::ranges::all_of(operands, [&](const OperandType& x) { return x.shape == result && x.spec == result_spec; })) {
+    out.operands.assign(operands.size(), result_spec);
+    out.computed = result_spec;
+    return out;
+  }
+  detail::Task task{mesh, rule, attributes, operands, result};
+  for (const auto& x : operands) task.own.push_back(detail::read_spec(mesh, x.spec, x.shape.ndim()));
+  task.wanted = detail::read_spec(mesh, result_spec, result.ndim());
+  auto form = detail::form_of(task);
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    out.operands.push_back(form.operands[i] == task.own[i] ? operands[i].spec : detail::write_short(mesh, form.operands[i]));
+  out.computed = form.computed == task.wanted ? result_spec : detail::write_short(mesh, form.computed);
+  std::ranges::sort(form.partial);
+  for (const auto axis : form.partial) out.partial_axes.push_back(mesh.axis_names()[axis]);
+  return out;
+}
+
+}  // namespace meshwise
