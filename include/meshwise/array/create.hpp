@@ -16,9 +16,12 @@ Array zeros(const Shape& shape, Dtype dtype = float32);
 Array ones(const Shape& shape, Dtype dtype = float32);
 Array full(const Shape& shape, const Scalar& value, std::optional<Dtype> dtype = {});
 /// Collective. start, start + step, ... below stop: [ceil((stop - start) / step)]. The literals' common default dtype unless given.
+/// Throws: Error for step 0; DtypeError for bool, or where an integer dtype cannot hold the range.
 Array arange(const Scalar& stop, std::optional<Dtype> dtype = {});
 Array arange(const Scalar& start, const Scalar& stop, const Scalar& step = 1, std::optional<Dtype> dtype = {});
-/// Collective. `num` points from start to stop, both included unless endpoint is false. Throws: ShapeError for a negative num.
+Array arange(const Scalar& start, const Scalar& stop, Dtype dtype);
+/// Collective. `num` points from start to stop, both included unless endpoint is false. As in JAX the ends are taken at their default dtype
+/// first: 0.1 is float32's 0.1, also in a float64 result. Throws: ShapeError for a negative num.
 Array linspace(const Scalar& start, const Scalar& stop, std::int64_t num, bool endpoint = true, std::optional<Dtype> dtype = {});
 /// Collective. [n, m] with ones on diagonal k, zeros elsewhere (m = n if absent).
 Array eye(std::int64_t n, std::optional<std::int64_t> m = {}, std::int64_t k = 0, Dtype dtype = float32);
@@ -49,7 +52,7 @@ Array asarray(const Array& x, std::optional<Dtype> dtype = {});
 struct NestedValues {
   NestedValues(const Scalar& v) : value(v) {}
   template <class T>
-    requires std::is_arithmetic_v<T>
+    requires(std::is_arithmetic_v<T> || std::same_as<T, std::complex<float>> || std::same_as<T, std::complex<double>>)
   NestedValues(T v) : value(Scalar(v)) {}
   NestedValues(std::initializer_list<NestedValues> v) : items(v) {}
   std::optional<Scalar> value{};
@@ -61,10 +64,11 @@ Array asarray(std::initializer_list<NestedValues> values, std::optional<Dtype> d
 /// Throws on every rank, naming the rank, when a callback throws or the spec does not fit the shape.
 Array make_array_from_callback(const Shape& shape, Dtype dtype, const Sharding& sharding,
                                const std::function<void(const Index& box, LocalArray& out)>& callback);
-/// Synchronising. Each rank gives the union box of its devices' boxes (`global_shape` absent: ranks' pieces stacked along the split axes).
-/// Throws on every rank: ShapeError or DtypeError naming each bad rank, the shape it passed and the shape wanted.
+/// Synchronising. Each rank gives the union box of its devices' boxes (`global_shape` absent: ranks' pieces stacked along the split axes); it is
+/// copied. A rank without devices gives anything, LocalArray{} say. float32[8,16] under P("x") on 4 ranks: each gives (2, 16).
+/// Throws on every rank: ShapeError or DtypeError naming each bad rank, the shape it passed and the shape wanted; PlacementError where a rank's boxes are no box.
 Array make_array_from_process_local_data(const Sharding& sharding, const LocalArray& local, std::optional<Shape> global_shape = {});
-/// Synchronising. One LocalArray per device of this rank, in mesh order. Throws as above.
+/// Synchronising. One LocalArray per device of this rank, in mesh order; their memory becomes the array's: write no more to it. Throws as above.
 Array make_array_from_single_device_arrays(const Shape& shape, const Sharding& sharding, const std::vector<LocalArray>& pieces);
 
 }  // namespace meshwise
