@@ -19,7 +19,7 @@ namespace meshwise {
 template <class Leaf>
 class BasicTree {
  public:
-  enum class Kind : std::uint8_t { none, leaf, dict, list, tuple };
+  enum class Kind : std::uint8_t { empty, leaf, dict, list, tuple };
   using Entries = std::map<std::string, BasicTree>;
 
   BasicTree() = default;
@@ -53,7 +53,7 @@ class BasicTree {
   void set(const std::string& key, BasicTree value);
 
  private:
-  Kind kind_ = Kind::none;
+  Kind kind_ = Kind::empty;
   Leaf leaf_{};
   Entries entries_{};
   std::vector<BasicTree> items_{};
