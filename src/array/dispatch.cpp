@@ -43,7 +43,7 @@ class Execution {
   Execution(const Request& request, const Negotiated& negotiated)
       : request_(request),
         negotiated_(negotiated),
-        form_(local_form(*negotiated.mesh, request.rule, request.attributes, negotiated.types, negotiated.result->spec(), request.shape)),
+        form_(local_form(*negotiated.mesh, request.rule, request.attributes, negotiated.types, request.shape, negotiated.result->spec())),
         computed_(negotiated.on_mesh(form_.computed, *negotiated.result)),
         positions_(local_positions(negotiated.mesh->devices())) {}
 

@@ -12,6 +12,7 @@
 #include "array/state.hpp"
 #include "meshwise/plan/local_form.hpp"
 #include "meshwise/plan/propagation.hpp"
+#include "meshwise/plan/redistribution.hpp"
 #include "meshwise/runtime/collectives.hpp"
 
 namespace meshwise::detail {

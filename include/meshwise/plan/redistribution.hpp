@@ -55,25 +55,33 @@ struct Movement {
 /// strided copy inside the process. send: a message between processes.
 enum class Action : std::uint8_t { alias, hand_over, copy, send };
 
-/// Local. A box, in the movement's coordinates, that goes from one device to another.
+/// Local. A box, in the movement's coordinates, that goes from one device to another. A source and a target have at most one in common.
 struct Piece {
   Device source;
   Device target;
   Index box;
   Action action = Action::copy;
+  bool from_new = false;  // hand_over only: the block is not one that `source` had but the one it receives in this movement
 };
+
+/// Local. The order of the pieces of one (source rank, target rank) pair, the same at both ends also where several lists are
+/// put together: by target device, source device, box.
+bool piece_order(const Piece& a, const Piece& b);
 
 /// Local. One device's part of a redistribution. Within one (source rank, target rank) pair, the sender's and the receiver's
 /// lists hold the same pieces in the same order.
 struct DevicePlan {
   Device device;
   std::vector<Piece> receives;  // everything the device's new box is made of, kept pieces (alias, copy) included
-  std::vector<Piece> sends;     // to other processes only
+  std::vector<Piece> sends;     // to other processes only; on a node that shares memory also the blocks handed over
 };
 
-/// Local. What `device` does. O(pieces it touches). Each byte is sent once per receiving process (per node where memory is shared): a device whose own
-/// old shard holds a piece keeps it; else another device of its process gives it; else a holder on its node; else the holders of a
-/// replicated source take turns. Devices of one process that want the same box get one block: the first receives, the rest hand over.
+/// Local. What `device` does. O(pieces it touches). Each byte is sent once per receiving process (per node where memory is shared): a
+/// device whose own old shard holds a piece keeps it; else another device of its process gives it; else a holder on its node; else the
+/// holders of a replicated source take turns. Devices of one process (node) that want the same box get one block: where one of their
+/// process (node) holds exactly that box, its old block; else the first in the target's list receives, the rest get its new block.
+/// A list begins with what stays in the process, then the peers follow: rank + 1, rank + 2, ... and from 0.
+/// Throws: ShapeError when a view, unit or fixed index doesn't fit its array; PlacementError when a spec doesn't.
 DevicePlan plan_device(const Movement& movement, const Topology& topology, const Device& device);
 
 /// Local. Bytes and messages of a whole plan or of one device.
@@ -82,10 +90,12 @@ struct PlanCost {
   std::int64_t bytes_copied = 0;   // within processes
   std::int64_t bytes_sent = 0;     // between processes
   std::int64_t messages = 0;       // non-empty (source rank, target rank) pairs
-  std::int64_t bytes_lower_bound = 0;  // bytes that no plan can avoid sending: wanted by a process and not held by it
+  // Bytes that no plan can avoid sending: wanted by a process (by a node, where memory is shared) and not held by it.
+  std::int64_t bytes_lower_bound = 0;
 };
 
-/// Local. One device's cost (as receiver for bytes kept and copied, as sender for bytes sent and messages).
+/// Local. One device's cost: as receiver for bytes kept and copied, as sender for bytes sent and messages. The lower bound is 0: it is
+/// a process's, not a device's.
 PlanCost cost_of(const DevicePlan& plan, std::size_t itemsize);
 /// Local. The cost over all devices; O(devices and pieces).
 PlanCost total_cost(const Movement& movement, const Topology& topology, std::size_t itemsize);

@@ -1,0 +1,38 @@
+#pragma once
+// One dataset of an HDF5 file as an array, and an array as one dataset that h5py, h5dump and h5ls read.
+
+#include <string>
+
+#include "meshwise/array/array.hpp"
+#include "meshwise/placement/sharding.hpp"
+
+/// bool is h5py's enum {FALSE, TRUE}, complex its compound {r, i}, float16 the IEEE half. bfloat16, which NumPy lacks, is a 16-bit
+/// floating-point type with its 8-bit exponent: h5dump prints its values, h5py reads them as float32.
+namespace meshwise::io {
+
+/// Synchronising. The dataset, placed on `sharding`, committed; each rank reads only the boxes of its own devices, from a file it opens
+/// read-only. Contiguous, chunked, compressed or virtual; either byte order; bool, integers, floats to 64 bits, complex.
+///
+///     auto images = io::read("digits.h5", "/images", NamedSharding(mesh, P("data")));   // uint8[1797@data,8,8]
+///
+/// Throws, the same on every rank: CheckpointError when the file or the dataset isn't there or can't be read (it says what the file
+/// holds), the type has no dtype, or the spec has more entries than axes; OutOfMemoryError; MismatchError when ranks ask for different
+/// datasets. The next call works.
+Array read(const std::string& file, const std::string& dataset, const Sharding& sharding);
+
+/// Synchronising. The dataset as an uncommitted array: every rank reads the whole of it. Throws as above.
+Array read(const std::string& file, const std::string& dataset);
+
+struct WriteOptions {
+  bool append = false;  // add the dataset to the file, if there is one, instead of replacing the file
+};
+
+/// Synchronising. x as the dataset of that name (`/a/b/c` makes the groups), contiguous; each rank writes its own boxes, each distinct
+/// box once. When it returns the data are on disk. A new file appears complete or not at all, and then replaces an old one of its name;
+/// with `append` the dataset appears complete or not at all.
+///
+/// Throws, the same on every rank: CheckpointError with the path and the system's words (no space, no permission, the dataset is there
+/// already), leaving nothing behind; MismatchError when ranks pass different names, shapes or dtypes, before the file is touched; DonatedError.
+void write(const std::string& file, const std::string& dataset, const Array& x, WriteOptions options = {});
+
+}  // namespace meshwise::io

@@ -1,0 +1,49 @@
+#pragma once
+// Shapes: the same elements under other axes, and arrays joined.
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "meshwise/array/array.hpp"
+
+namespace meshwise {
+
+/// Collective. x's elements in row-major order under `shape` (one length may be -1). On Explicit axes `out_sharding` says the result's spec where
+/// it is ambiguous. Throws: ShapeError naming both shapes; ShardingTypeError.
+Array reshape(const Array& x, const Shape& shape, const std::optional<PartitionSpec>& out_sharding = {});
+/// Collective. Result axis i is x's axis permutation[i]; reversed when empty. No bytes move. Throws: ShapeError, IndexError.
+Array transpose(const Array& x, const std::vector<std::int64_t>& permutation = {});
+/// Collective. The Array API's name for transpose with a permutation.
+Array permute_dims(const Array& x, const std::vector<std::int64_t>& permutation);
+/// Collective. [..., m, n] -> [..., n, m]. Throws: ShapeError below two axes.
+Array matrix_transpose(const Array& x);
+/// Collective. x with the axis at `source` moved to `destination`; with two axes exchanged.
+Array moveaxis(const Array& x, std::int64_t source, std::int64_t destination);
+Array swapaxes(const Array& x, std::int64_t axis1, std::int64_t axis2);
+/// Collective. A new axis of length 1 at `axis` of the result. Throws: IndexError.
+Array expand_dims(const Array& x, std::int64_t axis);
+/// Collective. x without these axes of length 1 (all of them if none are named). Throws: ShapeError for another length.
+Array squeeze(const Array& x, const std::vector<std::int64_t>& axes = {});
+/// Collective. NumPy's broadcast of x to `shape`. Throws: ShapeError.
+Array broadcast_to(const Array& x, const Shape& shape);
+/// Collective. All arrays broadcast to their common shape. Throws: ShapeError.
+std::vector<Array> broadcast_arrays(const std::vector<Array>& arrays);
+
+/// Collective. Arrays joined along an axis they have: [a, n], [b, n] -> [a+b, n]; dtypes promote. Throws: ShapeError naming the shapes; CommitmentError.
+Array concatenate(const std::vector<Array>& arrays, std::int64_t axis = 0);
+/// Collective. The Array API's name for concatenate.
+Array concat(const std::vector<Array>& arrays, std::int64_t axis = 0);
+/// Collective. Arrays of one shape joined along a new axis: k of [n] -> [k, n]. Throws: ShapeError; CommitmentError.
+Array stack(const std::vector<Array>& arrays, std::int64_t axis = 0);
+/// Collective. The k arrays along an axis: [k, n] -> k of [n].
+std::vector<Array> unstack(const Array& x, std::int64_t axis = 0);
+/// Collective. x with these axes reversed (all if none are named).
+Array flip(const Array& x, const std::vector<std::int64_t>& axes = {});
+/// Collective. Elements shifted by `shift` along an axis; what leaves at one end enters at the other.
+Array roll(const Array& x, std::int64_t shift, std::int64_t axis);
+/// Collective. x with widths[d].first elements of `value` before and .second after it along axis d. Throws: ShapeError unless one pair an axis, none negative.
+Array pad(const Array& x, const std::vector<std::pair<std::int64_t, std::int64_t>>& widths, const Scalar& value = 0);
+
+}  // namespace meshwise

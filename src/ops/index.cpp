@@ -1,0 +1,195 @@
+#include "meshwise/ops/index.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "array/dispatch.hpp"
+#include "meshwise/ops/manipulate.hpp"
+
+namespace meshwise {
+
+namespace {
+
+/// Python's rule for a slice of an axis of length n: start and step, and how many.
+struct Cut {
+  std::int64_t start, step, count;
+};
+
+Cut cut_of(const Slice& s, std::int64_t n, std::int64_t axis) {
+  const auto step = s.step.value_or(1);
+  if (step == 0) throw IndexError(fmt::format("x[...]: the slice of axis {} has step 0", axis));
+  const std::int64_t low = step > 0 ? 0 : -1, high = step > 0 ? n : n - 1;
+  const auto bound = [&](std::optional<std::int64_t> at, std::int64_t absent) {
+    if (!at) return absent;
+    return std::clamp(*at < 0 ? *at + n : *at, low, high);
+  };
+  const auto start = bound(s.start, step > 0 ? 0 : n - 1), stop = bound(s.stop, step > 0 ? n : -1);
+  const auto count = step > 0 ? (stop - start + step - 1) / step : (start - stop - step - 1) / -step;
+  return {start, step, std::max<std::int64_t>(count, 0)};
+}
+
+/// The items of x[...] with the ellipsis spelled out: as many axis items as x has axes.
+std::vector<IndexExpression> expanded(const std::vector<IndexExpression>& items, const Array& x) {
+  std::int64_t named = 0, ellipses = 0;
+  for (const auto& item : items) {
+    if (std::holds_alternative<Ellipsis>(item.value())) ++ellipses;
+    else if (!std::holds_alternative<std::nullptr_t>(item.value())) ++named;
+  }
+  if (named > x.ndim()) throw IndexError(fmt::format("x[...]: {} indices for {}, which has {} axes", named, type_string(x), x.ndim()));
+  if (ellipses > 1) throw IndexError("x[...]: more than one ellipsis");
+  std::vector<IndexExpression> out;
+  for (const auto& item : items)
+    if (std::holds_alternative<Ellipsis>(item.value())) out.insert(out.end(), static_cast<std::size_t>(x.ndim() - named), IndexExpression(Slice()));
+    else out.push_back(item);
+  if (ellipses == 0) out.insert(out.end(), static_cast<std::size_t>(x.ndim() - named), IndexExpression(Slice()));
+  return out;
+}
+
+Array get(const Array& x, const std::vector<IndexExpression>& items, LayoutRule rule, std::string_view operation) {
+  const Operand operand(x);
+  detail::Request request;
+  request.operation = operation;
+  request.rule = rule;
+  request.operands = {&operand, 1};
+  request.dtype = x.dtype();
+  detail::RegionMove move;
+  move.source_fixed.assign(static_cast<std::size_t>(x.ndim()), 0);
+  std::int64_t axis = 0;
+  for (const auto& item : expanded(items, x)) {
+    IndexItem seen;
+    if (std::holds_alternative<std::nullptr_t>(item.value())) {
+      seen.kind = IndexItem::Kind::new_axis;
+      request.shape.push_back(1);
+    } else if (const auto* index = std::get_if<std::int64_t>(&item.value())) {
+      const auto n = x.shape()[axis];
+      if (*index < -n || *index >= n)
+        throw IndexError(fmt::format("x[...]: index {} is out of range for axis {} of {}, which has length {}", *index, axis, type_string(x), n));
+      seen.kind = IndexItem::Kind::integer;
+      seen.start = *index < 0 ? *index + n : *index;
+      seen.whole = false;
+      move.source_fixed[static_cast<std::size_t>(axis++)] = seen.start;
+    } else {
+      const auto n = x.shape()[axis];
+      const auto cut = cut_of(std::get<Slice>(item.value()), n, axis);
+      seen.start = cut.start;
+      seen.step = cut.step;
+      seen.stop = cut.start + cut.step * cut.count;
+      seen.whole = cut.count == n && (cut.step == 1 || cut.step == -1);
+      move.source.push_back({axis++, cut.start, cut.step});
+      move.target.push_back({request.shape.ndim(), 0, 1});
+      move.extent.push_back(cut.count);
+      request.shape.push_back(cut.count);
+    }
+    request.attributes.items.push_back(seen);
+  }
+  return detail::dispatch_moves(request, {&move, 1});
+}
+
+template <class T>
+T filler() {
+  if constexpr (std::same_as<T, bool>) return true;
+  else if constexpr (std::unsigned_integral<T>) return std::numeric_limits<T>::max();
+  else if constexpr (std::signed_integral<T>) return std::numeric_limits<T>::min();
+  else if constexpr (std::same_as<T, float16_t> || std::same_as<T, bfloat16_t>) return T(std::numeric_limits<float>::quiet_NaN());
+  else if constexpr (std::floating_point<T>) return std::numeric_limits<T>::quiet_NaN();
+  else return T(std::numeric_limits<typename T::value_type>::quiet_NaN(), std::numeric_limits<typename T::value_type>::quiet_NaN());
+}
+
+/// Where an index points, -1 for "fill".
+std::int64_t resolve(std::int64_t index, std::int64_t n, IndexMode mode) {
+  if (mode == IndexMode::wrap) return (index % n + n) % n;
+  if (index < 0) index += n;
+  if (index >= 0 && index < n) return index;
+  return mode == IndexMode::clip ? std::clamp<std::int64_t>(index, 0, n - 1) : -1;
+}
+
+std::vector<std::int64_t> positions_of(const LocalArray& indices, std::int64_t n, IndexMode mode) {
+  std::vector<std::int64_t> out;
+  out.reserve(static_cast<std::size_t>(indices.size()));
+  visit(indices.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (std::integral<T>)
+      for (const T i : indices.view<T>()) {
+        const bool huge = std::unsigned_integral<T> && static_cast<std::uint64_t>(i) > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+        out.push_back(resolve(huge ? std::numeric_limits<std::int64_t>::max() : static_cast<std::int64_t>(i), n, mode));
+      }
+  });
+  return out;
+}
+
+LocalArray gather(const LocalArray& values, const LocalArray& indices, std::int64_t axis, IndexMode mode, const Shape& shape) {
+  const auto x = values.contiguous();
+  LocalArray out(shape, x.dtype());
+  if (out.size() == 0) return out;
+  std::int64_t outer = 1, inner = static_cast<std::int64_t>(itemsize(x.dtype()));
+  for (std::int64_t d = 0; d < axis; ++d) outer *= x.shape()[d];
+  for (std::int64_t d = axis + 1; d < x.ndim(); ++d) inner *= x.shape()[d];
+  const auto n = x.shape()[axis];
+  const auto at = positions_of(indices, n, mode);
+  LocalArray blank(Shape{inner / static_cast<std::int64_t>(itemsize(x.dtype()))}, x.dtype());
+  visit(x.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    std::fill_n(reinterpret_cast<T*>(blank.data()), blank.size(), filler<T>());
+  });
+  auto* to = out.data();
+  for (std::int64_t o = 0; o < outer; ++o)
+    for (const auto i : at) {
+      std::memcpy(to, i < 0 ? blank.data() : x.data() + (o * n + i) * inner, static_cast<std::size_t>(inner));
+      to += inner;
+    }
+  return out;
+}
+
+}  // namespace
+
+Array getitem(const Array& x, const std::vector<IndexExpression>& items) { return get(x, items, LayoutRule::getitem, "getitem"); }
+
+Array slice(const Array& x, const std::vector<std::int64_t>& starts, const std::vector<std::int64_t>& limits, const std::vector<std::int64_t>& strides) {
+  const auto ndim = static_cast<std::size_t>(x.ndim());
+  if (starts.size() != ndim || limits.size() != ndim || (!strides.empty() && strides.size() != ndim))
+    throw IndexError(fmt::format("slice: {} starts, {} limits and {} strides for {}, which has {} axes", starts.size(), limits.size(), strides.size(), type_string(x), ndim));
+  std::vector<IndexExpression> items;
+  for (std::size_t d = 0; d < ndim; ++d) {
+    const auto n = x.shape()[static_cast<std::int64_t>(d)], step = strides.empty() ? 1 : strides[d];
+    if (starts[d] < 0 || limits[d] < starts[d] || limits[d] > n || step < 1)
+      throw IndexError(fmt::format("slice: [{}:{}:{}] is out of range for axis {} of {}, which has length {}", starts[d], limits[d], step, d, type_string(x), n));
+    items.emplace_back(Slice(starts[d], limits[d], step));
+  }
+  return get(x, items, LayoutRule::slice, "slice");
+}
+
+Array take(const Array& x, const Array& indices, std::int64_t axis, IndexMode mode) {
+  const auto along = normalize_axis(axis, x.ndim(), "take");
+  if (!is_integer(indices.dtype()))
+    throw DtypeError(fmt::format("take: argument indices is {}; indices are integers", type_string(indices)));
+  const auto n = x.shape()[along];
+  if (n == 0 && indices.size() > 0 && mode != IndexMode::fill)
+    throw IndexError(fmt::format("take: axis {} of {} is empty, {} indices point into it", along, type_string(x), indices.size()));
+  Shape shape;
+  for (std::int64_t d = 0; d < along; ++d) shape.push_back(x.shape()[d]);
+  for (const auto length : indices.shape()) shape.push_back(length);
+  for (std::int64_t d = along + 1; d < x.ndim(); ++d) shape.push_back(x.shape()[d]);
+  const std::vector<Operand> operands{x, indices};
+  detail::Request request;
+  request.operation = "take";
+  request.rule = LayoutRule::take;
+  request.operands = operands;
+  request.shape = shape;
+  request.dtype = x.dtype();
+  request.attributes.axes = {along};
+  request.salt = static_cast<std::uint64_t>(mode);
+  request.kernel = [&](std::span<const LocalArray> in, const detail::KernelContext& context) { return gather(in[0], in[1], along, mode, context.result_box.shape()); };
+  return detail::dispatch(request);
+}
+
+Array Array::reshape(const Shape& shape) const { return meshwise::reshape(*this, shape); }
+Array Array::transpose(const std::vector<std::int64_t>& permutation) const { return meshwise::transpose(*this, permutation); }
+Array Array::operator[](std::int64_t index) const { return getitem(*this, {IndexExpression(index)}); }
+Array Array::operator[](const IndexExpression& item) const { return getitem(*this, {item}); }
+Array Array::operator[](std::initializer_list<IndexExpression> items) const { return getitem(*this, items); }
+Array Array::operator[](const Array& indices) const { return take(*this, indices, 0, IndexMode::clip); }
+
+}  // namespace meshwise
