@@ -10,6 +10,7 @@
 # caller's folder. Open MPI's settings that root, containers and more ranks than cores need are set where
 # you have not set them yourself. MESHWISE_NO_BUILD=1 skips the checks of packages and of the build.
 set -uo pipefail
+export PATH
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 usage() {
