@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "meshwise/base/dtype.hpp"
@@ -129,5 +130,8 @@ class LocalArray {
 
 /// Local. Copies values between local arrays of equal shape and dtype, whatever their strides.
 void copy_values(const LocalArray& source, const LocalArray& target);
+
+/// Local. The values as NumPy prints them.
+std::string to_string(const LocalArray& values);
 
 }  // namespace meshwise
