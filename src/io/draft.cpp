@@ -1,0 +1,180 @@
+#include "io/draft.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <random>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "io/hdf5_file.hpp"
+#include "meshwise/base/error.hpp"
+
+namespace meshwise::detail {
+
+namespace {
+
+// What HDF5 may add beside the values: groups, headers, a gap before an aligned address.
+constexpr std::int64_t metadata_room = 1 << 16;
+
+std::string unused_suffix() {
+  std::random_device device;
+  return fmt::format("{:08x}{:08x}", device(), device());
+}
+
+int open_or_throw(const std::string& path, int flags) {
+  const int descriptor = ::open(path.c_str(), flags | O_CLOEXEC);
+  if (descriptor < 0) throw CheckpointError(system_reason(errno, path));
+  return descriptor;
+}
+
+// Takes the blocks at the file's end. Not posix_fallocate: where the file system cannot, that writes zeros.
+void reserve(const std::string& path, std::int64_t bytes) {
+  const int descriptor = open_or_throw(path, O_WRONLY);
+  const auto end = ::lseek(descriptor, 0, SEEK_END);
+  int error = 0;
+  do error = ::fallocate(descriptor, 0, end, bytes + metadata_room) == 0 ? 0 : errno;
+  while (error == EINTR);
+  if (error != 0 && error != EOPNOTSUPP && error != ENOSYS) {
+    static_cast<void>(::ftruncate(descriptor, end) == 0);
+    ::close(descriptor);
+    throw CheckpointError(fmt::format("no room for {} bytes: {}", bytes, system_reason(error, "/")));
+  }
+  ::close(descriptor);
+}
+
+// The file a name stands for: a new file replaces what a symbolic link points to, not the link.
+std::string replaced_file(const std::string& file) {
+  namespace fs = std::filesystem;
+  std::error_code none;
+  const auto status = fs::status(file, none);
+  if (!fs::exists(status)) return file;
+  if (fs::is_directory(status)) throw CheckpointError("it is a directory, not a file");
+  if (!fs::is_regular_file(status)) throw CheckpointError("it is not a regular file");
+  if (::access(file.c_str(), W_OK) != 0) throw CheckpointError(system_reason(errno, file));
+  return fs::canonical(file).string();
+}
+
+}  // namespace
+
+Draft begin_draft(const std::string& file, const std::string& dataset, const Shape& shape, Dtype dtype, bool append) {
+  Draft draft;
+  draft.dataset = normalized_name(dataset);
+  draft.target = replaced_file(file);
+  std::error_code none;
+  if (append && std::filesystem::exists(draft.target, none)) {
+    draft.path = draft.target;
+    auto open = open_file(draft.path, true);
+    check_free(open, draft.dataset);
+    draft.link = "/.meshwise-unfinished-" + unused_suffix();
+    checked(open.close(), "close the file");
+  } else {
+    draft.path = fmt::format("{}.unfinished-{}", draft.target, unused_suffix());
+    create_empty_file(draft.path);
+  }
+  try {
+    reserve(draft.path, shape.num_elements() * static_cast<std::int64_t>(itemsize(dtype)));
+    draft.offset = lay_out(draft.path, draft.link.empty() ? draft.dataset : draft.link, shape, dtype);
+  } catch (...) {
+    discard(draft);
+    throw;
+  }
+  return draft;
+}
+
+void publish(const Draft& draft) {
+  if (!draft.link.empty()) {
+    auto file = open_file(draft.path, true);
+    rename_link(file, draft.link, draft.dataset);
+    checked(file.close(), "finish the file");
+  } else {
+    struct stat old {};
+    if (::stat(draft.target.c_str(), &old) == 0) static_cast<void>(::chmod(draft.path.c_str(), old.st_mode & 07777) == 0);
+  }
+  const int descriptor = open_or_throw(draft.path, O_RDONLY);
+  const int error = ::fsync(descriptor) == 0 ? 0 : errno;
+  ::close(descriptor);
+  if (error != 0) throw CheckpointError(system_reason(error, draft.path));
+  if (!draft.link.empty()) return;
+  if (::rename(draft.path.c_str(), draft.target.c_str()) != 0) throw CheckpointError(system_reason(errno, draft.target));
+  // The name too shall survive a power cut; where a directory cannot be synchronised there is nothing to do about it.
+  auto folder = std::filesystem::path(draft.target).parent_path().string();
+  if (const int d = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); d >= 0) {
+    static_cast<void>(::fsync(d) == 0);
+    ::close(d);
+  }
+}
+
+void discard(const Draft& draft) noexcept {
+  if (draft.link.empty()) {
+    ::unlink(draft.path.c_str());
+    return;
+  }
+  try {
+    const auto file = open_file(draft.path, true);
+    remove_link(file, draft.link);
+  } catch (const std::exception&) {  // a name that says it is unfinished stays
+  }
+}
+
+BoxWriter::BoxWriter(const std::string& path, std::int64_t offset, const Shape& shape, Dtype dtype)
+    : descriptor_(open_or_throw(path, O_WRONLY)),
+      offset_(offset),
+      shape_(shape),
+      itemsize_(static_cast<std::int64_t>(itemsize(dtype))) {}
+
+BoxWriter::~BoxWriter() { ::close(descriptor_); }
+
+void BoxWriter::write_run(const std::byte* from, std::int64_t bytes, std::int64_t at) {
+  while (bytes > 0) {
+    const auto written = ::pwrite(descriptor_, from, static_cast<std::size_t>(bytes), at);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) throw CheckpointError(system_reason(written < 0 ? errno : ENOSPC, "/"));
+    from += written;
+    bytes -= written;
+    at += written;
+  }
+}
+
+void BoxWriter::write(const Index& box, const std::byte* values) {
+  if (box.empty()) return;
+  const auto steps = row_major_strides(shape_);
+  const auto length = run_length(shape_, box);
+  // Axes that a run covers: after them an odometer over the others, last one fastest, as the values lie.
+  auto axes = box.ndim();
+  for (std::int64_t covered = 1; axes > 0 && covered < length;) covered *= box[--axes].size();
+  std::vector<std::int64_t> at;
+  for (const auto& range : box) at.push_back(range.start);
+  for (;;) {
+    std::int64_t element = 0;
+    for (std::size_t d = 0; d < at.size(); ++d) element += at[d] * steps[d];
+    write_run(values, length * itemsize_, offset_ + element * itemsize_);
+    values += length * itemsize_;
+    auto axis = axes;
+    while (axis-- > 0) {
+      if (++at[static_cast<std::size_t>(axis)] < box[axis].stop) break;
+      at[static_cast<std::size_t>(axis)] = box[axis].start;
+    }
+    if (axis < 0) return;
+  }
+}
+
+void BoxWriter::sync() {
+  if (::fsync(descriptor_) != 0) throw CheckpointError(system_reason(errno, "/"));
+}
+
+std::int64_t run_length(const Shape& shape, const Index& box) {
+  std::int64_t length = 1;
+  for (auto axis = shape.ndim(); axis-- > 0;) {
+    length *= box[axis].size();
+    if (box[axis].size() != shape[axis]) break;
+  }
+  return length;
+}
+
+}  // namespace meshwise::detail
