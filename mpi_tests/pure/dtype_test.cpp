@@ -11,7 +11,7 @@
 namespace meshwise {
 namespace {
 
-constexpr Dtype all[] = {bool_,  int8,   int16,   int32,    int64,   uint8,   uint16,    uint32,
+constexpr Dtype all[] = {bool_,  int8,    int16,    int32,   int64,   uint8,     uint16,    uint32,
                          uint64, float16, bfloat16, float32, float64, complex64, complex128};
 
 // A 16-bit float by its definition: sign, exponent of `e` bits, fraction of `f` bits.

@@ -26,15 +26,19 @@ json cases_of(const std::string& kind) {
 Mesh mesh_of(const json& j) {
   std::vector<AxisType> types;
   for (const auto& type : j.at("types")) types.push_back(type == "Auto" ? AxisType::Auto : AxisType::Explicit);
-  return make_mesh(j.at("shape"), j.at("axes"), {.devices = DeviceList(j.at("devices").get<std::vector<std::int64_t>>()), .axis_types = AxisTypes(types)});
+  return make_mesh(j.at("shape"), j.at("axes"),
+                   {.devices = DeviceList(j.at("devices").get<std::vector<std::int64_t>>()), .axis_types = AxisTypes(types)});
 }
 
 PartitionSpec spec_of(const json& j) {
   std::vector<SpecEntry> entries;
   for (const auto& entry : j) {
-    if (entry.is_null()) entries.emplace_back(none);
-    else if (entry.is_string()) entries.emplace_back(entry.get<std::string>());
-    else entries.emplace_back(entry.get<std::vector<std::string>>());
+    if (entry.is_null())
+      entries.emplace_back(none);
+    else if (entry.is_string())
+      entries.emplace_back(entry.get<std::string>());
+    else
+      entries.emplace_back(entry.get<std::vector<std::string>>());
   }
   return PartitionSpec(std::move(entries));
 }

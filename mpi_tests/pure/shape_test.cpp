@@ -22,9 +22,7 @@ std::string message_of(F&& f) {
 
 __extension__ using wide = __int128;
 
-std::int64_t naive_start(std::int64_t t, std::int64_t parts, std::int64_t n) {
-  return static_cast<std::int64_t>(wide{t} * n / parts);
-}
+std::int64_t naive_start(std::int64_t t, std::int64_t parts, std::int64_t n) { return static_cast<std::int64_t>(wide{t} * n / parts); }
 
 TEST(Shape, CountsElements) {
   EXPECT_EQ(Shape{}.num_elements(), 1);

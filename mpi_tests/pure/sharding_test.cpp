@@ -104,7 +104,8 @@ TEST_F(ShardingTest, AgreesWithTheDefinitionOnRandomMeshesSpecsAndShapes) {
       for (std::size_t q = 0; q < p; ++q) earlier += map[q].second == want;
       ASSERT_EQ(sharding.replica_id(shape, position), earlier) << to_string(sharding) << " " << to_string(shape) << " at " << p;
       for (std::size_t d = 0; d < ndim; ++d) largest[d] = std::max(largest[d], want.shape()[static_cast<std::int64_t>(d)]);
-      replicated = replicated && naive.box(Shape(std::vector<std::int64_t>(ndim, 24)), position) == Index::whole(Shape(std::vector<std::int64_t>(ndim, 24)));
+      replicated = replicated && naive.box(Shape(std::vector<std::int64_t>(ndim, 24)), position) ==
+                                     Index::whole(Shape(std::vector<std::int64_t>(ndim, 24)));
     }
     ASSERT_EQ(sharding.shard_shape(shape), Shape(largest));
     ASSERT_EQ(sharding.is_fully_replicated(), replicated);

@@ -12,8 +12,8 @@
 namespace meshwise {
 namespace {
 
-constexpr std::array<std::string_view, 15> names = {"bool",    "int8",     "int16",   "int32",   "int64",
-                                                    "uint8",   "uint16",   "uint32",  "uint64",  "float16",
+constexpr std::array<std::string_view, 15> names = {"bool",     "int8",    "int16",   "int32",     "int64",
+                                                    "uint8",    "uint16",  "uint32",  "uint64",    "float16",
                                                     "bfloat16", "float32", "float64", "complex64", "complex128"};
 
 Dtype signed_of(std::size_t bytes) { return bytes == 1 ? int8 : bytes == 2 ? int16 : bytes == 4 ? int32 : int64; }
@@ -31,9 +31,7 @@ Dtype promote_floats(Dtype a, Dtype b) {
   return itemsize(a) > itemsize(b) ? a : b;
 }
 
-int rank_of(DtypeKind k) {
-  return k == DtypeKind::boolean ? 0 : k == DtypeKind::floating ? 2 : k == DtypeKind::complex ? 3 : 1;
-}
+int rank_of(DtypeKind k) { return k == DtypeKind::boolean ? 0 : k == DtypeKind::floating ? 2 : k == DtypeKind::complex ? 3 : 1; }
 
 template <class T>
 T saturate(double value) {
@@ -62,9 +60,9 @@ T integer_part(const Scalar& s) {
   if (s.kind() != Scalar::Kind::integer && s.kind() != Scalar::Kind::boolean) return saturate<T>(s.real());
   const bool fits = s.is_unsigned() ? std::in_range<T>(static_cast<std::uint64_t>(s.integer())) : std::in_range<T>(s.integer());
   if (!fits)
-    throw DtypeError(fmt::format("the literal {} does not fit {}, which holds {} to {}; convert the array to a wider dtype first: astype({})",
-                                 literal_text(s), name(dtype_of<T>()), +std::numeric_limits<T>::min(),
-                                 +std::numeric_limits<T>::max(), name(s.default_dtype())));
+    throw DtypeError(fmt::format(
+        "the literal {} does not fit {}, which holds {} to {}; convert the array to a wider dtype first: astype({})", literal_text(s),
+        name(dtype_of<T>()), +std::numeric_limits<T>::min(), +std::numeric_limits<T>::max(), name(s.default_dtype())));
   return static_cast<T>(s.integer());
 }
 
@@ -72,10 +70,14 @@ template <class T>
 T converted(const Scalar& s) {
   if constexpr (std::same_as<T, bool>)
     return s.kind() == Scalar::Kind::integer ? s.integer() != 0 : s.real() != 0 || s.imag() != 0;
-  else if constexpr (std::integral<T>) return integer_part<T>(s);
-  else if constexpr (std::floating_point<T>) return real_part<T>(s);
-  else if constexpr (std::same_as<T, float16_t> || std::same_as<T, bfloat16_t>) return T::from(real_part<double>(s));
-  else return T(real_part<typename T::value_type>(s), static_cast<typename T::value_type>(s.imag()));
+  else if constexpr (std::integral<T>)
+    return integer_part<T>(s);
+  else if constexpr (std::floating_point<T>)
+    return real_part<T>(s);
+  else if constexpr (std::same_as<T, float16_t> || std::same_as<T, bfloat16_t>)
+    return T::from(real_part<double>(s));
+  else
+    return T(real_part<typename T::value_type>(s), static_cast<typename T::value_type>(s.imag()));
 }
 
 }  // namespace
@@ -103,18 +105,25 @@ Dtype promote_types(Dtype a, Dtype b) {
   if (a == b) return a;
   if (rank_of(kind(a)) > rank_of(kind(b))) std::swap(a, b);
   switch (rank_of(kind(b))) {
-    case 1: return a == bool_ ? b : promote_integers(a, b);
-    case 2: return is_floating(a) ? promote_floats(a, b) : b;
-    default: return a == float64 || a == complex128 ? complex128 : b;
+    case 1:
+      return a == bool_ ? b : promote_integers(a, b);
+    case 2:
+      return is_floating(a) ? promote_floats(a, b) : b;
+    default:
+      return a == float64 || a == complex128 ? complex128 : b;
   }
 }
 
 Dtype Scalar::default_dtype() const {
   switch (kind_) {
-    case Kind::boolean: return bool_;
-    case Kind::floating: return float32;
-    case Kind::complex: return complex64;
-    default: break;
+    case Kind::boolean:
+      return bool_;
+    case Kind::floating:
+      return float32;
+    case Kind::complex:
+      return complex64;
+    default:
+      break;
   }
   if (is_unsigned_ && integer_ < 0) return uint64;
   return std::in_range<std::int32_t>(integer_) ? int32 : int64;

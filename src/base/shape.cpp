@@ -18,9 +18,7 @@ std::int64_t Shape::num_elements() const {
   return product;
 }
 
-std::string to_string(const Shape& shape) {
-  return fmt::format("({}{})", fmt::join(shape.lengths(), ", "), shape.ndim() == 1 ? "," : "");
-}
+std::string to_string(const Shape& shape) { return fmt::format("({}{})", fmt::join(shape.lengths(), ", "), shape.ndim() == 1 ? "," : ""); }
 
 std::string joined(const Shape& shape) { return fmt::format("{}", fmt::join(shape.lengths(), ",")); }
 
@@ -41,9 +39,10 @@ Shape broadcast_shapes(const Shape& a, const Shape& b, const char* operation) {
     const auto in_a = axis - (ndim - a.ndim()), in_b = axis - (ndim - b.ndim());
     const auto m = in_a < 0 ? 1 : a[in_a], n = in_b < 0 ? 1 : b[in_b];
     if (m != n && m != 1 && n != 1)
-      throw ShapeError(fmt::format("{}: shapes {} and {} do not broadcast: counted from the back, axis {} has lengths {} and {}, "
-                                   "which must be equal or one of them 1",
-                                   operation, to_string(a), to_string(b), axis - ndim, m, n));
+      throw ShapeError(
+          fmt::format("{}: shapes {} and {} do not broadcast: counted from the back, axis {} has lengths {} and {}, "
+                      "which must be equal or one of them 1",
+                      operation, to_string(a), to_string(b), axis - ndim, m, n));
     lengths[static_cast<std::size_t>(axis)] = m == 1 ? n : m;
   }
   return Shape(std::move(lengths));
@@ -52,8 +51,8 @@ Shape broadcast_shapes(const Shape& a, const Shape& b, const char* operation) {
 std::int64_t normalize_axis(std::int64_t axis, std::int64_t ndim, const char* operation) {
   if (axis >= -ndim && axis < ndim) return axis < 0 ? axis + ndim : axis;
   if (ndim == 0) throw IndexError(fmt::format("{}: axis {} of a scalar, which has none", operation, axis));
-  throw IndexError(fmt::format("{}: axis {} of an array with {} {}; they are {} to {}", operation, axis, ndim,
-                               ndim == 1 ? "axis" : "axes", -ndim, ndim - 1));
+  throw IndexError(fmt::format("{}: axis {} of an array with {} {}; they are {} to {}", operation, axis, ndim, ndim == 1 ? "axis" : "axes",
+                               -ndim, ndim - 1));
 }
 
 Index Index::whole(const Shape& shape) {

@@ -24,9 +24,7 @@ struct DeviceList::Data {
   mutable void* slot = nullptr;
 
   bool is_run() const { return ids.empty(); }
-  std::int64_t id(std::int64_t position) const {
-    return is_run() ? start + stride * position : ids[static_cast<std::size_t>(position)];
-  }
+  std::int64_t id(std::int64_t position) const { return is_run() ? start + stride * position : ids[static_cast<std::size_t>(position)]; }
 };
 
 namespace {
@@ -79,8 +77,9 @@ std::shared_ptr<const Data> listed(std::vector<std::int64_t> ids, std::int64_t d
 
 const World& known_world() {
   if (!world().known)
-    throw PlacementError("devices: no Environment exists yet, so nobody knows which devices there are; make a meshwise::Environment "
-                         "first (to plan without one: DeviceList::virtual_devices)");
+    throw PlacementError(
+        "devices: no Environment exists yet, so nobody knows which devices there are; make a meshwise::Environment "
+        "first (to plan without one: DeviceList::virtual_devices)");
   return world();
 }
 
@@ -120,9 +119,10 @@ std::int64_t DeviceList::size() const { return data_ ? data_->count : 0; }
 
 std::int64_t DeviceList::id(std::int64_t position) const {
   if (position < 0 || position >= size())
-    throw IndexError(fmt::format("devices: position {} of {}, which holds {}; start the program with more ranks, or set "
-                                 "MESHWISE_DEVICES_PER_RANK",
-                                 position, to_string(*this), size()));
+    throw IndexError(
+        fmt::format("devices: position {} of {}, which holds {}; start the program with more ranks, or set "
+                    "MESHWISE_DEVICES_PER_RANK",
+                    position, to_string(*this), size()));
   return data_->id(position);
 }
 
@@ -175,10 +175,10 @@ DeviceList DeviceList::last(std::int64_t count) const { return slice(size() - co
 DeviceList DeviceList::slice(std::int64_t start, std::int64_t stop) const {
   check_list(data_);
   if (start < 0 || stop < start || stop > size())
-    throw IndexError(fmt::format("devices: the positions {} to {} are not all in {}, which holds {}", start, stop, to_string(*this), size()));
+    throw IndexError(
+        fmt::format("devices: the positions {} to {} are not all in {}, which holds {}", start, stop, to_string(*this), size()));
   if (start == 0 && stop == size()) return *this;
-  if (data_->is_run())
-    return DeviceList(run(data_->start + data_->stride * start, data_->stride, stop - start, data_->devices_per_rank));
+  if (data_->is_run()) return DeviceList(run(data_->start + data_->stride * start, data_->stride, stop - start, data_->devices_per_rank));
   return DeviceList(listed({data_->ids.begin() + start, data_->ids.begin() + stop}, data_->devices_per_rank));
 }
 

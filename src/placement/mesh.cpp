@@ -88,13 +88,15 @@ void check_axes(const std::vector<std::int64_t>& sizes, const std::vector<std::s
   if (sizes.empty()) throw PlacementError("make_mesh: a mesh needs at least one axis; a single device is make_mesh({1}, {\"x\"})");
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (names[i].empty())
-      throw PlacementError(fmt::format("make_mesh: axis {} of {} has an empty name; a spec could not name it", i, detail::names_tuple(names)));
-    if (std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i), names[i]) != names.begin() + static_cast<std::ptrdiff_t>(i))
+      throw PlacementError(
+          fmt::format("make_mesh: axis {} of {} has an empty name; a spec could not name it", i, detail::names_tuple(names)));
+    if (std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i), names[i]) !=
+        names.begin() + static_cast<std::ptrdiff_t>(i))
       throw DuplicateAxisError(fmt::format("make_mesh: the axis name '{}' is given twice in {}; a spec could not tell the axes apart",
                                            names[i], detail::names_tuple(names)));
     if (sizes[i] < 1)
-      throw PlacementError(fmt::format("make_mesh: axis '{}' has size {} in {}; every size is at least 1", names[i], sizes[i],
-                                       to_string(Shape(sizes))));
+      throw PlacementError(
+          fmt::format("make_mesh: axis '{}' has size {} in {}; every size is at least 1", names[i], sizes[i], to_string(Shape(sizes))));
   }
 }
 
@@ -114,16 +116,16 @@ DeviceList devices_for(const std::vector<std::int64_t>& sizes, const MeshOptions
     throw PlacementError(fmt::format("make_mesh: axis sizes {} need {} devices, but the list {} has {}; give {} devices or smaller sizes",
                                      to_string(Shape(sizes)), need, to_string(all), all.size(), need));
   const auto ranks = (need - 1) / all.devices_per_rank() + 1;
-  throw PlacementError(fmt::format("make_mesh: axis sizes {} need {} devices, but there are {}; start the program with {}",
-                                   to_string(Shape(sizes)), need, all.size(),
-                                   all.devices_per_rank() == 1
-                                       ? fmt::format("mpirun -n {}, or in one process with MESHWISE_DEVICES_PER_RANK={}", need, need)
-                                       : fmt::format("mpirun -n {} (each rank has {} devices)", ranks, all.devices_per_rank())));
+  throw PlacementError(fmt::format(
+      "make_mesh: axis sizes {} need {} devices, but there are {}; start the program with {}", to_string(Shape(sizes)), need, all.size(),
+      all.devices_per_rank() == 1 ? fmt::format("mpirun -n {}, or in one process with MESHWISE_DEVICES_PER_RANK={}", need, need)
+                                  : fmt::format("mpirun -n {} (each rank has {} devices)", ranks, all.devices_per_rank())));
 }
 
 void check_distinct(const DeviceList& devices) {
   if (const auto id = devices.repeated_id())
-    throw PlacementError(fmt::format("make_mesh: device {} occurs twice in {}; each device has one place in a mesh", *id, to_string(devices)));
+    throw PlacementError(
+        fmt::format("make_mesh: device {} occurs twice in {}; each device has one place in a mesh", *id, to_string(devices)));
 }
 
 std::uint64_t hash_of(const State& s) {
@@ -143,9 +145,7 @@ std::vector<AxisType> types_for(const AxisTypes& types, const std::vector<std::s
 
 }  // namespace
 
-std::vector<AxisType> AxisTypes::resolve(std::size_t axes) const {
-  return each_.empty() ? std::vector<AxisType>(axes, all_) : each_;
-}
+std::vector<AxisType> AxisTypes::resolve(std::size_t axes) const { return each_.empty() ? std::vector<AxisType>(axes, all_) : each_; }
 
 const std::vector<std::int64_t>& Mesh::axis_sizes() const { return state_->sizes; }
 const std::vector<std::string>& Mesh::axis_names() const { return state_->names; }

@@ -30,8 +30,8 @@ PartitionSpec PartitionSpec::padded(std::int64_t ndim) const {
   return PartitionSpec(std::move(entries));
 }
 
-PartitionSpec P(detail::SpecArgument e0, detail::SpecArgument e1, detail::SpecArgument e2, detail::SpecArgument e3,
-                detail::SpecArgument e4, detail::SpecArgument e5, detail::SpecArgument e6, detail::SpecArgument e7) {
+PartitionSpec P(detail::SpecArgument e0, detail::SpecArgument e1, detail::SpecArgument e2, detail::SpecArgument e3, detail::SpecArgument e4,
+                detail::SpecArgument e5, detail::SpecArgument e6, detail::SpecArgument e7) {
   const std::array arguments{&e0, &e1, &e2, &e3, &e4, &e5, &e6, &e7};
   auto count = arguments.size();
   while (count > 0 && !arguments[count - 1]->given) --count;

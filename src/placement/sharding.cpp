@@ -51,9 +51,8 @@ std::vector<Digit> normal_form(std::vector<Digit> digits) {
 }
 
 bool same_form(const std::vector<Digit>& a, const std::vector<Digit>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Digit& x, const Digit& y) {
-    return x.stride == y.stride && x.size == y.size && x.weight == y.weight;
-  });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Digit& x, const Digit& y) { return x.stride == y.stride && x.size == y.size && x.weight == y.weight; });
 }
 
 std::uint64_t hash_of(const State& s) {
@@ -71,8 +70,8 @@ void check_spec(const Mesh& mesh, const PartitionSpec& spec) {
     for (const auto& axis : entry.axes()) {
       for (const auto* earlier : seen)
         if (*earlier == axis)
-          throw DuplicateAxisError(fmt::format("NamedSharding: {} uses the mesh axis '{}' twice; a mesh axis can split one array axis, once",
-                                               to_string(spec), axis));
+          throw DuplicateAxisError(fmt::format(
+              "NamedSharding: {} uses the mesh axis '{}' twice; a mesh axis can split one array axis, once", to_string(spec), axis));
       seen.push_back(&axis);
     }
   for (const auto* axis : seen)
@@ -235,7 +234,8 @@ Shape Sharding::shard_shape(const Shape& shape) const {
 Shape Sharding::shard_shape(const Shape& shape, const Device& device) const {
   const auto position = devices().position_of(device.id);
   if (!position)
-    throw PlacementError(fmt::format("shard_shape: device {} is not in {}, whose devices are {}", device.id, to_string(*this), to_string(devices())));
+    throw PlacementError(
+        fmt::format("shard_shape: device {} is not in {}, whose devices are {}", device.id, to_string(*this), to_string(devices())));
   return index_at(shape, *position).shape();
 }
 

@@ -63,7 +63,10 @@ class DeviceList {
    public:
     Iterator(const DeviceList* list, std::int64_t at) : list_(list), at_(at) {}
     Device operator*() const { return (*list_)[at_]; }
-    Iterator& operator++() { ++at_; return *this; }
+    Iterator& operator++() {
+      ++at_;
+      return *this;
+    }
     friend bool operator==(const Iterator& a, const Iterator& b) { return a.at_ == b.at_; }
 
    private:

@@ -73,8 +73,7 @@ class Mesh {
 /// Local. A mesh of `sizes` named `names`, row-major over the options' devices (the world's if none are given).
 /// Throws: PlacementError when there are fewer devices than the product, or ids repeat, or names are empty;
 /// DuplicateAxisError for a name given twice.
-Mesh make_mesh(const std::vector<std::int64_t>& sizes, const std::vector<std::string>& names,
-               const MeshOptions& options = {});
+Mesh make_mesh(const std::vector<std::int64_t>& sizes, const std::vector<std::string>& names, const MeshOptions& options = {});
 
 /// Local. `Mesh('data': 4, 'model': 2, axis_types=(Auto, Auto))`.
 std::string to_string(const Mesh& mesh);

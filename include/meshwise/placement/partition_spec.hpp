@@ -71,9 +71,8 @@ struct SpecArgument {  // tells "not given" from "none given"
 }  // namespace detail
 
 /// Local. P("data", nullptr, {"x", "y"}): a spec of up to eight entries, as many as were given.
-PartitionSpec P(detail::SpecArgument e0 = {}, detail::SpecArgument e1 = {}, detail::SpecArgument e2 = {},
-                detail::SpecArgument e3 = {}, detail::SpecArgument e4 = {}, detail::SpecArgument e5 = {},
-                detail::SpecArgument e6 = {}, detail::SpecArgument e7 = {});
+PartitionSpec P(detail::SpecArgument e0 = {}, detail::SpecArgument e1 = {}, detail::SpecArgument e2 = {}, detail::SpecArgument e3 = {},
+                detail::SpecArgument e4 = {}, detail::SpecArgument e5 = {}, detail::SpecArgument e6 = {}, detail::SpecArgument e7 = {});
 
 /// Local. `P('x', None)`, `P('x',)`, `P(('x', 'y'),)`, `P()`.
 std::string to_string(const PartitionSpec& spec);
