@@ -1,0 +1,138 @@
+#include "meshwise/runtime/collectives.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "runtime/runtime.hpp"
+
+namespace meshwise::detail {
+namespace {
+
+constexpr std::size_t small_limit = std::size_t{32} << 10;  // up to here one all-gather is quicker than two exchanges of slices
+constexpr std::size_t gather_limit = std::size_t{256} << 10;
+
+StridedBox dense(std::byte* base, std::int64_t bytes) { return {base, {bytes}, {1}, 1}; }
+
+// Where each device of the group is: its process's place, and its place among that process's devices.
+struct Members {
+  std::vector<int> ranks;
+  std::vector<std::size_t> process, local;  // per device
+  std::vector<std::size_t> devices;         // per process: how many
+  std::size_t most = 0;
+};
+
+Members members_of(std::span<const Device> group) {
+  Members m;
+  m.ranks = ranks_of(group);
+  m.devices.assign(m.ranks.size(), 0);
+  for (const Device& device : group) {
+    const auto process = static_cast<std::size_t>(std::find(m.ranks.begin(), m.ranks.end(), static_cast<int>(device.rank)) - m.ranks.begin());
+    m.process.push_back(process);
+    m.local.push_back(m.devices[process]++);
+    m.most = std::max(m.most, m.devices[process]);
+  }
+  return m;
+}
+
+// acc = block of device 0 (+) block of device 1 (+) ...: the group's order, whoever owns the blocks.
+template <class BlockOf>
+void combine_in_order(std::size_t devices, std::byte* acc, std::int64_t count, std::size_t itemsize, const Combine& combine, BlockOf block_of) {
+  std::memcpy(acc, block_of(0), static_cast<std::size_t>(count) * itemsize);
+  for (std::size_t d = 1; d < devices; ++d) combine(acc, block_of(d), count);
+}
+
+void reduce_small(const Members& m, Group& group, std::span<std::byte* const> mine, std::int64_t count, std::size_t itemsize, const Combine& combine,
+                  const Ticket& ticket) {
+  const std::size_t bytes = static_cast<std::size_t>(count) * itemsize, each = m.most * bytes;
+  std::vector<std::byte> own(each), all(each * m.ranks.size()), result(bytes);
+  for (std::size_t k = 0; k < mine.size(); ++k) std::memcpy(own.data() + k * bytes, mine[k], bytes);
+  gather_checked(group, own.data(), each, all.data(), ticket);
+  combine_in_order(m.process.size(), result.data(), count, itemsize, combine,
+                   [&](std::size_t d) { return all.data() + m.process[d] * each + m.local[d] * bytes; });
+  for (std::byte* block : mine) std::memcpy(block, result.data(), bytes);
+}
+
+// Each process owns a slice of the elements: gathers that slice of every block, combines it once, and hands the result to all.
+void reduce_large(const Members& m, std::size_t me, std::span<std::byte* const> mine, std::int64_t count, std::size_t itemsize, const Combine& combine,
+                  const Ticket& ticket) {
+  const auto processes = static_cast<std::int64_t>(m.ranks.size());
+  const auto size = static_cast<std::int64_t>(itemsize);
+  const auto slice = [&](std::size_t p) { return part(static_cast<std::int64_t>(p), processes, count); };
+  const Range own = slice(me);
+  const std::int64_t own_bytes = own.size() * size;
+  const auto gathered = block_store().allocate(static_cast<std::size_t>(own_bytes) * m.process.size());
+  std::vector<std::byte*> parts(m.process.size());  // per device
+  std::vector<std::vector<StridedBox>> incoming(m.ranks.size());
+  for (std::size_t d = 0; d < m.process.size(); ++d) {
+    if (m.process[d] == me) {
+      parts[d] = mine[m.local[d]] + own.start * size;
+    } else {
+      parts[d] = gathered->data() + static_cast<std::int64_t>(d) * own_bytes;
+      incoming[m.process[d]].push_back(dense(parts[d], own_bytes));
+    }
+  }
+  std::vector<Exchange> sends, receives;
+  for (std::size_t p = 0; p < m.ranks.size(); ++p) {
+    if (p == me) continue;
+    std::vector<StridedBox> outgoing;
+    for (std::byte* block : mine) outgoing.push_back(dense(block + slice(p).start * size, slice(p).size() * size));
+    sends.push_back({m.ranks[p], std::move(outgoing)});
+    receives.push_back({m.ranks[p], std::move(incoming[p])});
+  }
+  if (const auto transfer = post_phase(ticket, 1, std::move(sends), std::move(receives), {gathered})) transfer->wait();
+
+  const auto result = block_store().allocate(static_cast<std::size_t>(own_bytes));
+  if (own_bytes > 0) combine_in_order(parts.size(), result->data(), own.size(), itemsize, combine, [&](std::size_t d) { return parts[d]; });
+  std::memcpy(mine[0] + own.start * size, result->data(), static_cast<std::size_t>(own_bytes));
+  std::vector<Exchange> back_sends, back_receives;
+  for (std::size_t p = 0; p < m.ranks.size(); ++p) {
+    if (p == me) continue;
+    back_sends.push_back({m.ranks[p], {dense(result->data(), own_bytes)}});
+    back_receives.push_back({m.ranks[p], {dense(mine[0] + slice(p).start * size, slice(p).size() * size)}});
+  }
+  if (const auto transfer = post_phase(ticket, 2, std::move(back_sends), std::move(back_receives), {result})) transfer->wait();
+  for (std::size_t k = 1; k < mine.size(); ++k) std::memcpy(mine[k], mine[0], static_cast<std::size_t>(count) * itemsize);
+}
+
+}  // namespace
+
+void all_reduce(std::span<const Device> group, std::span<std::byte* const> mine, std::int64_t count, std::size_t itemsize, const Combine& combine,
+                const Ticket& ticket) {
+  if (mine.empty() || group.size() == 1) return;
+  const Members m = members_of(group);
+  const std::size_t bytes = static_cast<std::size_t>(count) * itemsize;
+  if (m.ranks.size() == 1) {
+    if (count == 0) return;
+    std::vector<std::byte> result(bytes);
+    combine_in_order(mine.size(), result.data(), count, itemsize, combine, [&](std::size_t d) { return mine[d]; });
+    for (std::byte* block : mine) std::memcpy(block, result.data(), bytes);
+    return;
+  }
+  if (m.most * bytes <= small_limit) {
+    reduce_small(m, find_group(m.ranks, ticket), mine, count, itemsize, combine, ticket);
+  } else {
+    const auto me = static_cast<std::size_t>(std::find(m.ranks.begin(), m.ranks.end(), runtime().rank) - m.ranks.begin());
+    reduce_large(m, me, mine, count, itemsize, combine, ticket);
+  }
+}
+
+void all_gather(const DeviceList& list, const void* mine, std::size_t bytes, void* out, const Ticket& ticket) {
+  const auto ranks = ranks_of(list);
+  if (bytes <= gather_limit || ranks.size() == 1) return gather_checked(find_group(ranks, ticket), mine, bytes, out, ticket);
+  auto* const own = static_cast<std::byte*>(const_cast<void*>(mine));
+  auto* const all = static_cast<std::byte*>(out);
+  const auto length = static_cast<std::int64_t>(bytes);
+  std::vector<Exchange> sends, receives;
+  for (std::size_t k = 0; k < ranks.size(); ++k) {
+    if (ranks[k] == runtime().rank) {
+      std::memcpy(all + k * bytes, mine, bytes);
+      continue;
+    }
+    sends.push_back({ranks[k], {dense(own, length)}});
+    receives.push_back({ranks[k], {dense(all + k * bytes, length)}});
+  }
+  if (const auto transfer = post_phase(ticket, 1, std::move(sends), std::move(receives), {})) transfer->wait();
+}
+
+}  // namespace meshwise::detail

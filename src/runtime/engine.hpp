@@ -1,0 +1,138 @@
+#pragma once
+// The state of all movements under way, and the requests that MPI works on. Everything here is used under Runtime::lock.
+
+#include <mpi.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "meshwise/runtime/transport.hpp"
+#include "runtime/strided.hpp"
+
+namespace meshwise::detail {
+
+/// Tags are few and constant: the tag space is small on some transports. Data and control travel on communicators of their own.
+enum Tag : int { head_tag = 1, chunk_tag = 2, control_tag = 3, group_tag = 4, highest_tag = 4 };
+
+/// Local. The first bytes of the first message of each (pair of ranks, call), checked before any payload is used.
+struct Header {
+  std::uint64_t magic = 0;
+  std::uint64_t list = 0, sequence = 0, hash = 0;  // the ticket's
+  std::int64_t bytes = 0;                          // of the whole payload
+  std::uint32_t phase = 0;                         // a call may exchange more than once
+  std::uint32_t text_bytes = 0;                    // the call in words follows
+  std::uint32_t inline_bytes = 0;                  // then the payload, where it is small
+  std::uint32_t reserved = 0;
+};
+inline constexpr std::uint64_t header_magic = 0x6D657368'77697365;
+inline constexpr std::size_t text_limit = 240;
+inline constexpr std::size_t head_limit = 3968;  // below the eager limit of every transport, so that a head never waits for its receiver
+inline constexpr std::int64_t inline_limit = static_cast<std::int64_t>(head_limit - sizeof(Header) - text_limit);
+
+class Movement;
+
+/// Local. One side of what one pair of ranks exchanges in one call.
+struct Task {
+  Movement* owner = nullptr;
+  int peer = 0;
+  bool outgoing = false;
+  bool head_done = false;
+  std::int64_t posted = 0, finished = 0;  // payload bytes handed to MPI, and through
+  Payload payload;
+  std::vector<std::byte> head;  // outgoing: the message
+};
+
+class Movement final : public Transfer {
+ public:
+  bool done() const override { return done_.load(std::memory_order_acquire); }
+  void wait() override;
+
+  Ticket ticket;
+  std::uint32_t phase = 0;
+  std::vector<std::shared_ptr<Block>> keep;
+  std::vector<Task> tasks;
+  std::size_t unfinished = 0;
+  std::list<std::shared_ptr<Movement>>::iterator self;
+  std::atomic<bool> done_{false};
+};
+
+/// Local. One direction of one pair: tasks in program order, first waiting for their head, then for their chunks.
+struct Lane {
+  std::deque<Task*> heads;  // incoming only: an outgoing head leaves at once
+  std::deque<Task*> data;
+  std::int64_t chunks = 0;  // in flight
+  std::int64_t bytes = 0;   // of unfinished tasks
+  bool head_posted = false;
+  std::unique_ptr<std::byte[]> head;
+};
+
+/// Local. A buffer for chunks that do not lie in one run.
+struct Staging {
+  std::unique_ptr<std::byte[]> bytes;
+  std::int64_t size = 0;
+};
+
+/// Local. What a request of MPI is for.
+struct Pending {
+  enum class Kind : std::uint8_t { control_receive, control_send, head_send, head_receive, chunk_send, chunk_receive } kind;
+  Task* task = nullptr;
+  int peer = 0;
+  std::int64_t offset = 0, length = 0;
+  Staging staging{};
+  std::vector<std::byte> message{};
+};
+
+struct Engine {
+  std::vector<MPI_Request> requests;  // [0] is the receive of control messages
+  std::vector<Pending> pending;       // beside it
+  std::vector<int> indices;
+  std::vector<MPI_Status> statuses;
+  std::vector<std::byte> control_buffer;
+  std::deque<Lane> out, in;  // per peer
+  std::list<std::shared_ptr<Movement>> live;
+  std::atomic<std::int64_t> live_count{0};
+  std::atomic<std::int64_t> chunked{0};  // tasks that need progress to advance: they keep the progress thread awake
+  std::int64_t staged[2] = {0, 0};       // bytes of staging in use for [receiving, sending]
+  std::vector<Staging> spare;
+  std::atomic<std::int64_t> messages_sent{0}, bytes_sent{0};
+  // What sends that nobody will receive still read from: kept for good.
+  std::vector<Pending> abandoned;
+  std::list<std::shared_ptr<Movement>> abandoned_movements;
+
+  void add(MPI_Request request, Pending what) {
+    requests.push_back(request);
+    pending.push_back(std::move(what));
+  }
+};
+
+struct Runtime;
+
+/// Collective over the world. A duplicate of a communicator that returns errors instead of ending the job.
+MPI_Comm duplicate(MPI_Comm from);
+/// Collective over the world. New communicators for data and control, and nothing under way.
+void begin_engine(Runtime& r);
+/// Local. Under the lock: gives up everything under way.
+void drop_requests(Engine& engine);
+
+/// Local. Under the lock: tests all requests once and acts on what is complete. True if anything was. Failures become sticky, never thrown.
+bool progress_locked();
+/// Local. Takes the lock and does the same.
+bool progress();
+
+/// Local. What post does, for a call's exchange number `phase`.
+std::shared_ptr<Transfer> post_phase(const Ticket& ticket, std::uint32_t phase, std::vector<Exchange> sends, std::vector<Exchange> receives,
+                                     std::vector<std::shared_ptr<Block>> keep);
+
+/// Local. Completion of a request that belongs to a task (transport.cpp).
+void on_head_sent(Task& task);
+void on_head_received(int peer, std::int64_t bytes);
+void on_chunk_sent(Task& task, Pending& chunk);
+void on_chunk_received(Task& task, Pending& chunk);
+
+}  // namespace meshwise::detail

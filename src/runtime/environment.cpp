@@ -1,0 +1,136 @@
+// The library's beginning. Boost.MPI stays in this file: it starts MPI, and it broadcasts the settings.
+#include "meshwise/runtime/environment.hpp"
+
+#include <fmt/format.h>
+
+#include <boost/mpi/collectives.hpp>
+#include <boost/mpi/communicator.hpp>
+#include <boost/mpi/environment.hpp>
+#include <boost/serialization/map.hpp>
+#include <boost/serialization/string.hpp>
+#include <exception>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "meshwise/base/error.hpp"
+#include "runtime/ending.hpp"
+#include "runtime/node.hpp"
+#include "runtime/runtime.hpp"
+
+namespace meshwise {
+namespace detail {
+namespace {
+
+namespace bmpi = boost::mpi;
+
+std::unique_ptr<bmpi::environment>& mpi_of_ours() {
+  static auto* const immortal = new std::unique_ptr<bmpi::environment>;
+  return *immortal;
+}
+
+void check_first(const Runtime& r) {
+  switch (r.life.load()) {
+    case Life::before: return;
+    case Life::ended:
+      throw Error("Environment: the library's Environment of this process has ended, and MPI with it: a second one cannot begin. Make one Environment, in main, "
+                  "and let it live as long as the program.");
+    default: throw Error("Environment: there is one already. A process has one Environment; pass it on instead of making another.");
+  }
+}
+
+void begin_mpi(int* argc, char*** argv) {
+  if (bmpi::environment::initialized()) {
+    if (bmpi::environment::finalized()) throw Error("Environment: MPI has been finalized already. Make the Environment before MPI_Finalize.");
+    return;
+  }
+  constexpr auto level = bmpi::threading::multiple;
+  mpi_of_ours() = argc ? std::make_unique<bmpi::environment>(*argc, *argv, level, false) : std::make_unique<bmpi::environment>(level, false);
+}
+
+// Only rank 0 reads its environment: mpirun forwards these variables to no other host, and ranks that read different ones would part ways.
+std::map<std::string, std::string> settings_of_first(MPI_Comm base) {
+  const bmpi::communicator world(base, bmpi::comm_attach);
+  auto variables = world.rank() == 0 ? own_variables() : std::map<std::string, std::string>();
+  bmpi::broadcast(world, variables, 0);
+  return variables;
+}
+
+void check_tags(const Runtime& r) {
+  void* value = nullptr;
+  int found = 0;
+  check_mpi(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &value, &found), "reading the tag bound");
+  std::int64_t bound = found ? *static_cast<int*>(value) : 32767;
+  if (r.settings.tag_bound > 0) bound = std::min(bound, r.settings.tag_bound);
+  if (bound < highest_tag) throw Error(fmt::format("Environment: message tags may be {} at most here (MESHWISE_TAG_BOUND), and the library uses tags up to {}.", bound, static_cast<int>(highest_tag)));
+}
+
+void begin(MPI_Comm from) {
+  Runtime& r = runtime();
+  claim_main_thread();
+  r.base = duplicate(from);
+  check_mpi(MPI_Comm_rank(r.base, &r.rank), "asking for the rank");
+  check_mpi(MPI_Comm_size(r.base, &r.size), "asking for the size");
+  int level = MPI_THREAD_SINGLE;
+  check_mpi(MPI_Query_thread(&level), "asking for the thread level");
+  r.threads = level == MPI_THREAD_MULTIPLE;
+  watch_exits();
+  auto given = settings_of_first(r.base);
+  try {
+    r.settings = parse_settings(std::move(given));
+    check_tags(r);
+  } catch (const Error&) {
+    begin_node(r);  // with it the ranks, which all throw this, can agree on one to print it
+    throw;
+  }
+  begin_node(r);
+  begin_engine(r);
+  const std::int64_t each = r.settings.devices_per_rank;
+  set_world(r.size * each, each, r.rank);
+  r.world = &r.ledger.find(devices().hash());
+  r.world->member = true;
+  r.life.store(Life::running, std::memory_order_release);
+  if (r.size > 1 && r.threads && r.settings.progress_thread) start_progress_thread();
+  if (r.size > 1) start_watchdog();
+}
+
+}  // namespace
+
+bool mpi_is_ours() { return mpi_of_ours() != nullptr; }
+
+void finalize_mpi() { mpi_of_ours().reset(); }
+
+}  // namespace detail
+
+Environment::Environment() : exceptions_at_start_(std::uncaught_exceptions()) {
+  detail::check_first(detail::runtime());
+  detail::begin_mpi(nullptr, nullptr);
+  detail::begin(MPI_COMM_WORLD);
+}
+
+Environment::Environment(int& argc, char**& argv) : exceptions_at_start_(std::uncaught_exceptions()) {
+  detail::check_first(detail::runtime());
+  detail::begin_mpi(&argc, &argv);
+  detail::begin(MPI_COMM_WORLD);
+}
+
+Environment::Environment(detail::CommunicatorHandle communicator) : exceptions_at_start_(std::uncaught_exceptions()) {
+  detail::check_first(detail::runtime());
+  int initialized = 0;
+  MPI_Initialized(&initialized);
+  if (!initialized) throw Error("Environment(communicator): MPI has not been initialized. Call MPI_Init_thread first, or make an Environment without a communicator.");
+  const MPI_Comm* const from = static_cast<const MPI_Comm*>(communicator.communicator);
+  if (!from || *from == MPI_COMM_NULL) throw Error("Environment(communicator): this is no communicator (MPI_COMM_NULL). Only the ranks in it make the Environment.");
+  detail::begin(*from);
+}
+
+Environment::~Environment() {
+  if (std::uncaught_exceptions() > exceptions_at_start_) {
+    detail::leave_by_exception();
+    return;
+  }
+  detail::say_goodbye();
+  detail::close_runtime();
+}
+
+}  // namespace meshwise

@@ -1,0 +1,67 @@
+#pragma once
+// What this rank has called: the position in each device list's sequence, and the last calls in a form that other threads may ask for.
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "meshwise/runtime/sequence.hpp"
+
+namespace meshwise::detail {
+
+using Clock = std::chrono::steady_clock;
+
+/// Local. One ordered device list (or pair of lists, for moves): how many calls this rank has entered, and the hash of all of them in order.
+struct Sequence {
+  std::uint64_t list = 0;
+  std::uint64_t next = 0;
+  std::uint64_t history = 0;
+  bool member = false;
+};
+
+class Ledger {
+ public:
+  /// Local. The record of that key, made at its first use; it lives as long as the process.
+  Sequence& find(std::uint64_t list);
+  /// Local. Advances the sequence and remembers the call.
+  Ticket enter(Sequence& sequence, const Call& call, bool with_history);
+  /// Local. Advances a second list's sequence, without remembering.
+  void advance(Sequence& sequence, const Call& call, bool with_history);
+  /// Local. Whether this rank has entered call `position` of that list.
+  bool reached(std::uint64_t list, std::uint64_t position);
+  /// Local. The hash of call `position` of that list, while it is among the last calls.
+  std::optional<std::uint64_t> hash_of(std::uint64_t list, std::uint64_t position);
+  /// Local. That call in words: `#12 add float32[8,16]`; empty when it is forgotten.
+  std::string text_of(std::uint64_t list, std::uint64_t position);
+  /// Local. Gives the call its full words.
+  void set_text(std::uint64_t list, std::uint64_t position, const std::string& text);
+  /// Local. The last call in words and when it was entered: `#12 add float32[8,16], 3.2 s ago`.
+  std::string last_call();
+  void restart();
+
+ private:
+  struct Entry {
+    std::uint64_t list = 0, position = 0, hash = 0;
+    std::string_view operation;
+    Dtype dtype = Dtype::float32;
+    bool has_shape = false;
+    Shape shape;
+    std::string text;
+    Clock::time_point when;
+  };
+  Entry* find_entry(std::uint64_t list, std::uint64_t position);
+  static std::string words(const Entry& entry);
+
+  std::mutex lock_;
+  std::unordered_map<std::uint64_t, std::unique_ptr<Sequence>> sequences_;
+  std::array<Entry, 256> ring_;
+  std::size_t entered_ = 0;
+};
+
+}  // namespace meshwise::detail

@@ -1,0 +1,309 @@
+// The wire protocol. A task's head goes first and says what call it belongs to; chunks follow, in order, on a tag of their own, a window at a time.
+// Both ends post tasks in program order, so constant tags and MPI's order of messages are enough to match them.
+#include "meshwise/runtime/transport.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "meshwise/base/error.hpp"
+#include "runtime/engine.hpp"
+#include "runtime/runtime.hpp"
+
+namespace meshwise::detail {
+namespace {
+
+constexpr std::int64_t staging_budget = std::int64_t{16} << 20;  // each way; a pair may always have one buffer, else ranks could starve in a circle
+
+bool travels_inline(std::int64_t bytes) { return bytes <= std::min(inline_limit, runtime().settings.chunk_bytes); }
+
+Lane& lane_of(const Task& task) {
+  auto& lanes = task.outgoing ? runtime().engine.out : runtime().engine.in;
+  return lanes[static_cast<std::size_t>(task.peer)];
+}
+
+bool take_staging(Engine& engine, bool sending, bool first_of_pair, std::int64_t size, Staging& staging) {
+  auto& used = engine.staged[sending ? 1 : 0];
+  if (!first_of_pair && used + size > staging_budget) return false;
+  used += size;
+  const auto fits = std::find_if(engine.spare.begin(), engine.spare.end(), [&](const Staging& s) { return s.size >= size && s.size <= 2 * size + 4096; });
+  if (fits != engine.spare.end()) {
+    staging = std::move(*fits);
+    engine.spare.erase(fits);
+  } else {
+    staging.bytes = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(size));
+    staging.size = size;
+  }
+  return true;
+}
+
+void give_back(Engine& engine, bool sending, std::int64_t size, Staging&& staging) {
+  engine.staged[sending ? 1 : 0] -= size;
+  if (engine.spare.size() < 16) engine.spare.push_back(std::move(staging));
+}
+
+void finish_task(Task& task) {
+  Engine& engine = runtime().engine;
+  lane_of(task).bytes -= task.payload.bytes();
+  if (!travels_inline(task.payload.bytes())) --engine.chunked;
+  Movement& owner = *task.owner;
+  if (--owner.unfinished > 0) return;
+  const auto alive = std::move(*owner.self);
+  engine.live.erase(owner.self);
+  --engine.live_count;
+  owner.keep.clear();
+  owner.tasks.clear();
+  owner.done_.store(true, std::memory_order_release);
+}
+
+// Hands MPI as many chunks of this lane as the window and the staging allow.
+void pump(Lane& lane, bool sending) {
+  Runtime& r = runtime();
+  Engine& engine = r.engine;
+  while (!lane.data.empty() && lane.chunks < r.settings.window) {
+    Task& task = *lane.data.front();
+    const std::int64_t offset = task.posted;
+    const std::int64_t length = std::min(r.settings.chunk_bytes, task.payload.bytes() - offset);
+    Pending chunk{sending ? Pending::Kind::chunk_send : Pending::Kind::chunk_receive, &task, task.peer, offset, length};
+    std::byte* at = task.payload.in_place(offset, length);
+    if (!at) {
+      if (!take_staging(engine, sending, lane.chunks == 0, length, chunk.staging)) return;
+      at = chunk.staging.bytes.get();
+      if (sending) task.payload.pack(offset, length, at);
+    }
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int count = static_cast<int>(length);
+    check_mpi(sending ? MPI_Isend(at, count, MPI_BYTE, task.peer, chunk_tag, r.data, &request)
+                      : MPI_Irecv(at, count, MPI_BYTE, task.peer, chunk_tag, r.data, &request),
+              "moving a chunk");
+    if (sending) {
+      ++engine.messages_sent;
+      engine.bytes_sent += length;
+    }
+    engine.add(request, std::move(chunk));
+    ++lane.chunks;
+    task.posted += length;
+    if (task.posted == task.payload.bytes()) lane.data.pop_front();
+  }
+}
+
+// Lanes that had to stop for want of staging go on when some comes back.
+void pump_all(bool sending) {
+  Engine& engine = runtime().engine;
+  if (engine.staged[sending ? 1 : 0] + runtime().settings.chunk_bytes > staging_budget) return;
+  for (auto& lane : sending ? engine.out : engine.in) {
+    if (!lane.data.empty()) pump(lane, sending);
+  }
+}
+
+void send_head(Task& task) {
+  Runtime& r = runtime();
+  const Movement& owner = *task.owner;
+  const std::string_view text = std::string_view(owner.ticket.text).substr(0, text_limit);
+  const bool small = travels_inline(task.payload.bytes());
+  Header header;
+  header.magic = header_magic;
+  header.list = owner.ticket.list;
+  header.sequence = owner.ticket.sequence;
+  header.hash = owner.ticket.hash;
+  header.phase = owner.phase;
+  header.bytes = task.payload.bytes();
+  header.text_bytes = static_cast<std::uint32_t>(text.size());
+  header.inline_bytes = small ? static_cast<std::uint32_t>(task.payload.bytes()) : 0;
+  task.head.resize(sizeof header + text.size() + header.inline_bytes);
+  std::memcpy(task.head.data(), &header, sizeof header);
+  std::memcpy(task.head.data() + sizeof header, text.data(), text.size());
+  if (small) task.payload.pack(0, task.payload.bytes(), task.head.data() + sizeof header + text.size());
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(MPI_Isend(task.head.data(), static_cast<int>(task.head.size()), MPI_BYTE, task.peer, head_tag, r.data, &request), "sending");
+  ++r.engine.messages_sent;
+  r.engine.bytes_sent += header.inline_bytes;
+  if (!small) {
+    Lane& lane = lane_of(task);
+    lane.data.push_back(&task);
+    pump(lane, true);
+  }
+  int sent = 0;
+  check_mpi(MPI_Test(&request, &sent, MPI_STATUS_IGNORE), "sending");
+  if (sent) return on_head_sent(task);
+  r.engine.add(request, Pending{Pending::Kind::head_send, &task, task.peer});
+}
+
+void expect_head(Lane& lane, int peer) {
+  if (lane.head_posted || lane.heads.empty()) return;
+  Runtime& r = runtime();
+  if (!lane.head) lane.head = std::make_unique_for_overwrite<std::byte[]>(head_limit);
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(MPI_Irecv(lane.head.get(), static_cast<int>(head_limit), MPI_BYTE, peer, head_tag, r.data, &request), "receiving");
+  r.engine.add(request, Pending{Pending::Kind::head_receive, nullptr, peer});
+  lane.head_posted = true;
+}
+
+bool same_call(const Header& header, const Task& task) {
+  const Movement& owner = *task.owner;
+  if (header.magic != header_magic || header.bytes != task.payload.bytes() || header.phase != owner.phase) return false;
+  return runtime().settings.check == Check::off ||
+         (header.list == owner.ticket.list && header.sequence == owner.ticket.sequence && header.hash == owner.ticket.hash);
+}
+
+std::vector<Task> make_tasks(std::vector<Exchange>&& sends, std::vector<Exchange>&& receives) {
+  std::vector<Task> tasks;
+  tasks.reserve(sends.size() + receives.size());
+  for (const bool outgoing : {false, true}) {
+    for (auto& exchange : outgoing ? sends : receives) {
+      Task task;
+      task.peer = static_cast<int>(exchange.rank);
+      task.outgoing = outgoing;
+      task.payload = Payload(std::move(exchange.boxes));
+      if (task.payload.bytes() > 0) tasks.push_back(std::move(task));  // both ends know that there is nothing to say
+    }
+  }
+  return tasks;
+}
+
+// A pair's unfinished bytes are bounded: a fast rank waits here for movements that are older than the one it brings.
+void wait_for_room(const Ticket& ticket, const std::vector<Task>& tasks) {
+  Runtime& r = runtime();
+  for (const auto& task : tasks) {
+    const auto room = [&] {
+      const std::scoped_lock hold(r.lock);
+      const Lane& lane = lane_of(task);
+      return lane.bytes == 0 || lane.bytes + task.payload.bytes() <= r.settings.run_ahead;
+    };
+    wait_for(room, {.what = "room for another transfer", .ticket = &ticket, .peers = [&] { return std::vector<int>{task.peer}; }});
+  }
+}
+
+}  // namespace
+
+void on_head_sent(Task& task) {
+  task.head_done = true;
+  task.head = {};
+  if (travels_inline(task.payload.bytes())) task.finished = task.payload.bytes();
+  if (task.finished == task.payload.bytes()) finish_task(task);
+}
+
+void on_head_received(int peer, std::int64_t bytes) {
+  Runtime& r = runtime();
+  Lane& lane = r.engine.in[static_cast<std::size_t>(peer)];
+  Task& task = *lane.heads.front();
+  lane.head_posted = false;
+  Header header;
+  std::string_view text;
+  const bool whole = bytes >= static_cast<std::int64_t>(sizeof header);
+  if (whole) {
+    std::memcpy(&header, lane.head.get(), sizeof header);
+    text = {reinterpret_cast<const char*>(lane.head.get()) + sizeof header,
+            std::min(static_cast<std::size_t>(header.text_bytes), static_cast<std::size_t>(bytes) - sizeof header)};
+  }
+  if (!whole || !same_call(header, task)) {
+    return spread_failure(FailureKind::mismatch, mismatch_words(r.rank, task.owner->ticket.text, peer, text));
+  }
+  lane.heads.pop_front();
+  task.head_done = true;
+  if (header.inline_bytes > 0) {
+    task.payload.unpack(0, header.bytes, lane.head.get() + sizeof header + header.text_bytes);
+    task.finished = header.bytes;
+    finish_task(task);
+  } else {
+    lane.data.push_back(&task);
+    pump(lane, false);
+  }
+  expect_head(lane, peer);  // last: a message that is here already lands in the buffer at once
+}
+
+void on_chunk_sent(Task& task, Pending& chunk) {
+  Engine& engine = runtime().engine;
+  Lane& lane = lane_of(task);
+  --lane.chunks;
+  task.finished += chunk.length;
+  const bool staged = chunk.staging.bytes != nullptr;
+  if (staged) give_back(engine, true, chunk.length, std::move(chunk.staging));
+  if (task.head_done && task.finished == task.payload.bytes()) finish_task(task);
+  pump(lane, true);
+  if (staged) pump_all(true);
+}
+
+void on_chunk_received(Task& task, Pending& chunk) {
+  Engine& engine = runtime().engine;
+  Lane& lane = lane_of(task);
+  --lane.chunks;
+  task.finished += chunk.length;
+  const bool staged = chunk.staging.bytes != nullptr;
+  if (staged) {
+    task.payload.unpack(chunk.offset, chunk.length, chunk.staging.bytes.get());
+    give_back(engine, false, chunk.length, std::move(chunk.staging));
+  }
+  if (task.finished == task.payload.bytes()) finish_task(task);
+  pump(lane, false);
+  if (staged) pump_all(false);
+}
+
+std::shared_ptr<Transfer> post_phase(const Ticket& ticket, std::uint32_t phase, std::vector<Exchange> sends, std::vector<Exchange> receives,
+                                     std::vector<std::shared_ptr<Block>> keep) {
+  Runtime& r = runtime();
+  auto tasks = make_tasks(std::move(sends), std::move(receives));
+  if (tasks.empty()) return nullptr;
+  wait_for_room(ticket, tasks);
+  auto movement = std::make_shared<Movement>();
+  movement->ticket = ticket;
+  if (movement->ticket.text.empty()) movement->ticket.text = r.ledger.text_of(ticket.list, ticket.sequence);
+  movement->phase = phase;
+  movement->keep = std::move(keep);
+  movement->tasks = std::move(tasks);
+  movement->unfinished = movement->tasks.size();
+  bool chunks = false;
+  {
+    const std::scoped_lock hold(r.lock);
+    Engine& engine = r.engine;
+    movement->self = engine.live.insert(engine.live.end(), movement);
+    ++engine.live_count;
+    for (auto& task : movement->tasks) {
+      task.owner = movement.get();
+      lane_of(task).bytes += task.payload.bytes();
+      if (!travels_inline(task.payload.bytes())) {
+        ++engine.chunked;
+        chunks = true;
+      }
+    }
+    // The last task may finish the movement, and with it the list that this loop walks.
+    const std::size_t count = movement->tasks.size();
+    for (std::size_t k = 0; k < count; ++k) {
+      Task& task = movement->tasks[k];
+      if (task.outgoing) {
+        send_head(task);
+      } else {
+        Lane& lane = lane_of(task);
+        lane.heads.push_back(&task);
+        expect_head(lane, task.peer);
+      }
+    }
+  }
+  if (chunks) wake_progress_thread();
+  return movement;
+}
+
+std::shared_ptr<Transfer> post(const Ticket& ticket, std::vector<Exchange> sends, std::vector<Exchange> receives,
+                               std::vector<std::shared_ptr<Block>> keep) {
+  return post_phase(ticket, 0, std::move(sends), std::move(receives), std::move(keep));
+}
+
+void Movement::wait() {
+  if (!done()) {
+    const auto peers = [this] {
+      const std::scoped_lock hold(runtime().lock);
+      std::vector<int> ranks;
+      for (const auto& task : tasks) {
+        if (task.finished < task.payload.bytes() || !task.head_done) ranks.push_back(task.peer);
+      }
+      std::sort(ranks.begin(), ranks.end());
+      ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+      return ranks;
+    };
+    wait_for([this] { return done(); }, {.what = "a transfer", .ticket = &ticket, .peers = peers});
+  }
+}
+
+}  // namespace meshwise::detail
