@@ -55,8 +55,7 @@ To converted(From value) {
     return converted<To>(static_cast<float>(value));
   } else if constexpr (is_half<To>) {
     if constexpr (std::floating_point<From>) {
-      if constexpr (std::same_as<From, float>) return To(value);
-      else return To::from(value);
+      return To(static_cast<float>(value));
     } else {
       return To::from(nearly(value));
     }

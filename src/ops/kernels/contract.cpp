@@ -1,0 +1,189 @@
+// A contraction as a batch of matrix products: letters sort into batch, rows, columns and contracted; each group folds to one step
+// where the strides allow, else the operand is copied once.
+
+#include "ops/kernels/contract.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "ops/kernels/elementwise_op.hpp"
+#include "ops/kernels/reduce_op.hpp"
+
+namespace meshwise::detail {
+
+namespace {
+
+/// An array whose axes carry distinct letters.
+struct Lettered {
+  LocalArray array;
+  std::string letters;
+
+  std::int64_t length(char letter) const { return array.shape()[static_cast<std::int64_t>(letters.find(letter))]; }
+};
+
+LocalArray window(const LocalArray& x, const Shape& shape, std::vector<std::int64_t> strides) {
+  return LocalArray(shape, x.dtype(), x.block(), static_cast<std::size_t>(x.data() - x.block()->data()), std::move(strides));
+}
+
+/// A letter that occurs twice in one operand walks its diagonal.
+Lettered diagonal(const LocalArray& x, std::string_view letters) {
+  std::string unique;
+  Shape shape;
+  std::vector<std::int64_t> strides;
+  for (std::size_t i = 0; i < letters.size(); ++i) {
+    const auto at = unique.find(letters[i]);
+    if (at == std::string::npos) {
+      unique += letters[i];
+      shape.push_back(x.shape()[static_cast<std::int64_t>(i)]);
+      strides.push_back(x.strides()[i]);
+    } else {
+      strides[at] += x.strides()[i];
+    }
+  }
+  if (unique.size() == letters.size()) return {x, unique};
+  return {window(x, shape, std::move(strides)), unique};
+}
+
+/// Drops the letters that are 1 long here and not there: this operand is broadcast along them.
+Lettered unbroadcast(const Lettered& x, const Lettered& other) {
+  Lettered out{x.array, {}};
+  std::vector<std::int64_t> strides;
+  Shape shape;
+  for (std::size_t i = 0; i < x.letters.size(); ++i) {
+    const char letter = x.letters[i];
+    const auto length = x.array.shape()[static_cast<std::int64_t>(i)];
+    if (length == 1 && other.letters.find(letter) != std::string::npos && other.length(letter) != 1) continue;
+    out.letters += letter;
+    shape.push_back(length);
+    strides.push_back(x.array.strides()[i]);
+  }
+  if (out.letters.size() < x.letters.size()) out.array = window(x.array, shape, std::move(strides));
+  return out;
+}
+
+/// Sums away the letters that neither the other operand nor the result has.
+Lettered summed(const Lettered& x, const std::string& other, const std::string& result, Dtype work) {
+  ReducePlan plan;
+  std::string left;
+  Shape shape;
+  for (std::size_t i = 0; i < x.letters.size(); ++i) {
+    const char letter = x.letters[i];
+    const bool keep = other.find(letter) != std::string::npos || result.find(letter) != std::string::npos;
+    plan.reduced.push_back(!keep);
+    plan.index_steps.push_back(0);
+    if (!keep) continue;
+    left += letter;
+    shape.push_back(x.array.shape()[static_cast<std::int64_t>(i)]);
+  }
+  if (left.size() == x.letters.size()) return x;
+  const auto totals = run_reduce(work == Dtype::bool_ ? op::any : op::sum, x.array, plan, shape);
+  return {run_astype(totals, work), left};
+}
+
+Lettered permuted(const Lettered& x, const std::string& letters) {
+  std::vector<std::int64_t> permutation;
+  for (const char letter : letters) permutation.push_back(static_cast<std::int64_t>(x.letters.find(letter)));
+  return {x.array.transposed(permutation), letters};
+}
+
+struct Run {
+  std::int64_t length = 1, step = 1;
+};
+
+/// Axes [from, to) as one run, if their strides fold.
+bool fold(const LocalArray& x, std::size_t from, std::size_t to, Run& run) {
+  run = {};
+  bool started = false;
+  for (std::size_t i = to; i-- > from;) {
+    const auto length = x.shape()[static_cast<std::int64_t>(i)], stride = x.strides()[i];
+    if (length == 1) continue;
+    if (started && stride != run.step * run.length) return false;
+    if (!started) run.step = stride;
+    started = true;
+    run.length *= length;
+  }
+  return true;
+}
+
+/// One operand as matrices, one a batch point: axes are batch, then rows, then columns.
+struct Matrices {
+  LocalArray array;
+  Run rows, columns;
+};
+
+Matrices matrices(LocalArray x, std::size_t batch, std::size_t rows) {
+  Matrices m{std::move(x), {}, {}};
+  const auto ndim = static_cast<std::size_t>(m.array.ndim());
+  if (!fold(m.array, batch, batch + rows, m.rows) || !fold(m.array, batch + rows, ndim, m.columns)) {
+    m.array = m.array.contiguous();
+    fold(m.array, batch, batch + rows, m.rows);
+    fold(m.array, batch + rows, ndim, m.columns);
+  }
+  return m;
+}
+
+void multiply_batches(Dtype dtype, const Matrices& a, const Matrices& b, std::size_t batch, LocalArray& out) {
+  const auto width = static_cast<std::int64_t>(itemsize(dtype));
+  const auto bytes = a.rows.length * b.columns.length * width;
+  std::vector<std::int64_t> at(batch, 0);
+  std::int64_t a_offset = 0, b_offset = 0;
+  auto* target = out.data();
+  while (true) {
+    run_gemm(dtype, {a.array.data() + a_offset * width, a.rows.length, a.columns.length, a.rows.step, a.columns.step},
+             {b.array.data() + b_offset * width, b.rows.length, b.columns.length, b.rows.step, b.columns.step}, target);
+    target += bytes;
+    auto axis = batch;
+    while (true) {
+      if (axis == 0) return;
+      --axis;
+      const auto length = out.shape()[static_cast<std::int64_t>(axis)];
+      a_offset += a.array.strides()[axis];
+      b_offset += b.array.strides()[axis];
+      if (++at[axis] < length) break;
+      a_offset -= length * a.array.strides()[axis];
+      b_offset -= length * b.array.strides()[axis];
+      at[axis] = 0;
+    }
+  }
+}
+
+}  // namespace
+
+Dtype contraction_accumulator(Dtype work) { return work == Dtype::float16 || work == Dtype::bfloat16 ? Dtype::float32 : work; }
+
+LocalArray run_contract(std::string_view subscripts, Dtype work, const LocalArray& x, const LocalArray& y) {
+  const auto comma = subscripts.find(','), arrow = subscripts.find("->");
+  const auto of_a = subscripts.substr(0, comma), of_b = subscripts.substr(comma + 1, arrow - comma - 1);
+  const std::string result(subscripts.substr(arrow + 2));
+  const auto compute = contraction_accumulator(work);
+  const auto whole_a = diagonal(run_astype(run_astype(x, work), compute), of_a), whole_b = diagonal(run_astype(run_astype(y, work), compute), of_b);
+  const auto own_a = unbroadcast(whole_a, whole_b), own_b = unbroadcast(whole_b, whole_a);
+  const auto a = summed(own_a, own_b.letters, result, compute), b = summed(own_b, own_a.letters, result, compute);
+
+  std::string batch, rows, columns, inner;
+  for (const char letter : result) {
+    const bool in_a = a.letters.find(letter) != std::string::npos, in_b = b.letters.find(letter) != std::string::npos;
+    (in_a && in_b ? batch : in_a ? rows : columns) += letter;
+  }
+  for (const char letter : a.letters)
+    if (result.find(letter) == std::string::npos) inner += letter;
+
+  const auto left = permuted(a, batch + rows + inner), right = permuted(b, batch + inner + columns);
+  const std::string order = batch + rows + columns;
+  Shape shape;
+  for (const char letter : order) shape.push_back(a.letters.find(letter) != std::string::npos ? a.length(letter) : b.length(letter));
+  if (batch.size() == order.size() && inner.empty()) {
+    const LocalArray both[] = {left.array, right.array};
+    LocalArray sums[] = {run_elementwise(op::multiply, compute, both, shape), LocalArray(Shape{}, compute)};
+    // A sum of one product is 0 + product: it has no -0.
+    Scalar(0).store(compute, sums[1].data());
+    return permuted({run_elementwise(op::add, compute, sums, shape), order}, result).array.contiguous();
+  }
+  LocalArray out(shape, compute);
+  if (out.size() > 0)
+    multiply_batches(compute, matrices(left.array, batch.size(), rows.size()), matrices(right.array, batch.size(), inner.size()), batch.size(), out);
+  return permuted({out, order}, result).array.contiguous();
+}
+
+}  // namespace meshwise::detail

@@ -1,0 +1,28 @@
+#pragma once
+// Contractions: any two arrays whose axes carry letters, the letters of the result saying which stay.
+
+#include <cstdint>
+#include <string_view>
+
+#include "meshwise/array/local_array.hpp"
+
+namespace meshwise::detail {
+
+/// Local. A matrix in memory: element (i, j) is i * row_step + j * column_step elements from `data`. Steps of any sign, 0 too.
+struct MatrixView {
+  const std::byte* data;
+  std::int64_t rows, columns;
+  std::int64_t row_step, column_step;
+};
+
+/// Local. out = a b, dense row-major (a.rows, b.columns). Floats by BLAS, in their own precision; integers wrap; bool is or of ands.
+void run_gemm(Dtype dtype, const MatrixView& a, const MatrixView& b, std::byte* out);
+
+/// Local. What products of `work` elements are summed in: float32 for the 16-bit floats, else `work`.
+Dtype contraction_accumulator(Dtype work);
+
+/// Local. `subscripts` "ij,jk->ik": the sum over letters that the result lacks. Operands of any dtypes and strides, converted to `work` first.
+/// Equal letters have equal lengths, or one of them 1. Returns a dense array of contraction_accumulator(work).
+LocalArray run_contract(std::string_view subscripts, Dtype work, const LocalArray& a, const LocalArray& b);
+
+}  // namespace meshwise::detail

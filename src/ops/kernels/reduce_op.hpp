@@ -1,0 +1,65 @@
+#pragma once
+// What a reduction is to the machinery: a row of loops over an accumulator, one a dtype. Adding a reduction adds one table entry.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "meshwise/array/local_array.hpp"
+#include "meshwise/base/dtype.hpp"
+
+namespace meshwise::detail {
+
+/// Local. One dtype's loops. Accumulators are dense, of `width` bytes. `index` is an element's number along what is reduced; argmax keeps it.
+struct ReduceSlot {
+  Dtype accumulator = Dtype::float32;  // whose elements are the partial results (candidates of argmax: 16 opaque bytes)
+  std::size_t width = 0;
+  /// Sets `count` accumulators to the reduction of nothing.
+  void (*clear)(std::byte* accumulators, std::int64_t count) = nullptr;
+  /// One accumulator takes in `count` elements, `stride` elements apart, numbered index, index + index_step, ...
+  void (*run)(const std::byte* x, std::int64_t stride, std::int64_t count, std::byte* accumulator, std::int64_t index, std::int64_t index_step) = nullptr;
+  /// Accumulator i takes in element i of a row, all of them with the number `index`.
+  void (*row)(const std::byte* x, std::int64_t stride, std::int64_t count, std::byte* accumulators, std::int64_t index) = nullptr;
+  /// accumulators[i] takes in others[i]: partial results of other devices, in group order.
+  void (*merge)(std::byte* accumulators, const std::byte* others, std::int64_t count) = nullptr;
+};
+
+enum class ReduceResult : std::uint8_t {
+  total,    // sum, prod: small integers widen to 32 bits, bool counts in int32
+  average,  // mean: integers become float32, 64-bit ones float64
+  same,     // max, min
+  truth,    // all, any: bool
+  position  // argmax, argmin: int32, or int64 where the extent reaches 2^31
+};
+
+struct ReduceOp {
+  const char* name = "";
+  ReduceResult result = ReduceResult::same;
+  bool has_empty = true;  // there is a value for the reduction of nothing
+  std::array<ReduceSlot, 15> slots{};
+
+  const ReduceSlot& slot(Dtype dtype) const { return slots[static_cast<std::size_t>(dtype)]; }
+  bool allows(Dtype dtype) const { return slot(dtype).run != nullptr; }
+};
+
+/// Local. Which axes of an array go, and the number of an element: the sum over reduced axes of (global coordinate) * step.
+struct ReducePlan {
+  std::vector<bool> reduced{};             // per axis
+  std::vector<std::int64_t> index_steps{};  // per axis; used for reduced ones
+  std::int64_t first_index = 0;            // of the block's first element
+};
+
+/// Local. The accumulators of x's elements, dense, of `shape` (x's shape without the reduced axes, or with them 1 long).
+LocalArray run_reduce(const ReduceOp& op, const LocalArray& x, const ReducePlan& plan, const Shape& shape);
+
+/// Local. Accumulators as results: rounded once, divided by `count` first where that is not 1.
+LocalArray finish_totals(const LocalArray& accumulators, std::int64_t count, Dtype dtype);
+/// Local. The positions that candidates hold.
+LocalArray finish_positions(const LocalArray& candidates, Dtype dtype);
+
+namespace op {
+extern const ReduceOp sum, prod, mean, max, min, all, any, count_nonzero, argmax, argmin;
+}
+
+}  // namespace meshwise::detail
