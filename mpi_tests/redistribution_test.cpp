@@ -1,0 +1,88 @@
+// ranks: 1 2 3 4 6 8
+// devices_per_rank: 8
+// timeout: 240
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "support/random_placement.hpp"
+
+namespace mw = meshwise;
+using mw::testing::RandomPlacement, mw::testing::counting, mw::testing::wrong_shards;
+
+namespace {
+
+std::string describe(const mw::Array& x) { return fmt::format("{} {} on {}", mw::type_string(x.dtype(), x.shape()), x.sharding().spec(), x.sharding().mesh().devices()); }
+
+/// 2,000 movements over all rank counts of the default suite: chains, so that moved blocks are moved again.
+TEST(Redistribution, RandomMovesHoldTheirValues) {
+  const auto cases = 320;
+  for (int seed = 1; seed <= cases; ++seed) {
+    RandomPlacement random(static_cast<std::uint64_t>(seed));
+    const auto ndim = random.below(5);
+    const auto shape = random.shape(ndim);
+    const auto dtype = random.dtype();
+    auto x = mw::device_put(counting(shape, dtype), random.sharding(ndim));
+    std::string words = describe(x);
+    for (int hop = 0; hop < 3; ++hop) {
+      const auto target = random.sharding(ndim);
+      const auto y = mw::device_put(x, target);
+      EXPECT_EQ(wrong_shards(y), "") << "seed " << seed << ": " << words << " -> " << describe(y);
+      EXPECT_EQ(wrong_shards(x), "") << "seed " << seed << ": the source of the move changed";
+      EXPECT_TRUE(y.committed());
+      words += " -> " + describe(y);
+      x = y;
+    }
+  }
+}
+
+TEST(Redistribution, GetBringsTheWholeToEveryRankOrToOne) {
+  for (int seed = 1; seed <= 60; ++seed) {
+    RandomPlacement random(static_cast<std::uint64_t>(5000 + seed));
+    const auto ndim = random.below(4);
+    const auto shape = random.shape(ndim);
+    const auto dtype = random.dtype();
+    const auto x = mw::device_put(counting(shape, dtype), random.sharding(ndim));
+    EXPECT_TRUE(mw::testing::holds_counting(mw::device_get(x), shape, mw::Index::whole(shape))) << "seed " << seed << ": " << describe(x);
+    const auto root = random.below(mw::process_count());
+    const auto there = mw::device_get(x, root);
+    if (mw::process_index() == root) {
+      EXPECT_TRUE(mw::testing::holds_counting(there, shape, mw::Index::whole(shape))) << "seed " << seed;
+    } else {
+      EXPECT_EQ(there.size(), 0);
+    }
+  }
+}
+
+TEST(Redistribution, ManyTransfersInFlightCompleteInAnyOrder) {
+  RandomPlacement random(77);
+  std::vector<mw::Array> moved;
+  for (int i = 0; i < 40; ++i) {
+    const auto shape = random.shape(2);
+    const auto x = mw::device_put(counting(shape, mw::float32), random.sharding(2));
+    moved.push_back(mw::device_put(x, random.sharding(2)));
+  }
+  for (auto at = moved.rbegin(); at != moved.rend(); ++at) {
+    mw::block_until_ready(*at);
+    EXPECT_EQ(wrong_shards(*at), "");
+  }
+}
+
+TEST(Redistribution, DonationDeletesTheSourceEverywhereAndNothingElse) {
+  for (int seed = 1; seed <= 30; ++seed) {
+    RandomPlacement random(static_cast<std::uint64_t>(900 + seed));
+    const auto shape = random.shape(2);
+    auto x = mw::device_put(counting(shape, mw::float64), random.sharding(2));
+    const auto twin = x;                                     // another handle of the same array
+    const auto other = mw::device_put(x, random.sharding(2));
+    const auto y = mw::device_put(std::move(x), random.sharding(2), {.donate = true});
+    EXPECT_TRUE(twin.is_deleted());
+    EXPECT_THROW(mw::device_get(twin), mw::DonatedError);
+    EXPECT_THROW(mw::device_put(twin, y.sharding()), mw::DonatedError);
+    EXPECT_EQ(twin.shape(), shape);  // metadata stays readable
+    EXPECT_EQ(wrong_shards(y), "") << "seed " << seed;
+    if (!other.is_deleted()) EXPECT_EQ(wrong_shards(other), "") << "seed " << seed;
+  }
+}
+
+}  // namespace
