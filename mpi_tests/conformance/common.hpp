@@ -48,6 +48,8 @@ std::vector<std::int64_t> ints_of(const json& j);
 
 /// `values` or `start` of an array, in its shape and dtype.
 mw::LocalArray values_of(const json& array);
+/// The bytes of a values_* array.
+mw::LocalArray bytes_of(const json& array);
 /// Numbers in a shape and dtype.
 mw::LocalArray numbers(const json& values, const mw::Shape& shape, mw::Dtype dtype);
 /// An operand placed as the vector says; a bare scalar of the language is a literal.
