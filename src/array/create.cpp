@@ -19,10 +19,9 @@ namespace {
 
 __extension__ using wide = __int128;
 
-/// The devices a creation takes part on are the default device's; the hash covers every argument.
+/// Every rank takes part: an uncommitted array is everywhere. The hash covers every argument.
 Array created(std::string_view operation, detail::Recipe recipe) {
-  const auto home = detail::default_sharding();
-  detail::enter_call({operation, detail::mix(detail::hash_text(operation), recipe.hash()), recipe.dtype(), &recipe.shape}, {&home.devices()});
+  detail::enter_world_call({operation, detail::mix(detail::hash_text(operation), recipe.hash()), recipe.dtype(), &recipe.shape});
   return detail::make_recipe_array(std::move(recipe));
 }
 
@@ -159,11 +158,9 @@ Array asarray(const LocalArray& values, std::optional<Dtype> dtype) {
   // Host values are the same on every rank; only lockstep mode pays for looking at them.
   if (setting("MESHWISE_CHECK") == "lockstep") {
     const std::string_view bytes(reinterpret_cast<const char*>(own.data()), static_cast<std::size_t>(own.nbytes()));
-    detail::enter_world_call({"asarray", detail::mix(hash, detail::hash_text(bytes)), type, &values.shape()});
-  } else {
-    const auto home = detail::default_sharding();
-    detail::enter_call({"asarray", hash, type, &values.shape()}, {&home.devices()});
+    hash = detail::mix(hash, detail::hash_text(bytes));
   }
+  detail::enter_world_call({"asarray", hash, type, &values.shape()});
   return detail::make_everywhere_array(std::move(own));
 }
 

@@ -176,6 +176,12 @@ Form worked_axis(const Task& task) {
   return {{broadcast_from(wanted, task.result, task.operands[0].shape)}, wanted, {}};
 }
 
+Form whole(const Task& task) {
+  Form form{{}, task.wanted, {}};
+  for (const auto& own : task.own) form.operands.emplace_back(own.size());
+  return form;
+}
+
 Form form_of(const Task& task) {
   switch (task.rule) {
     case LayoutRule::reduce:
@@ -189,6 +195,7 @@ Form form_of(const Task& task) {
     case LayoutRule::take_along_axis: return take_along_axis(task);
     case LayoutRule::worked_axis:
     case LayoutRule::tile: return worked_axis(task);
+    case LayoutRule::whole: return whole(task);
     default: return elementwise(task);
   }
 }

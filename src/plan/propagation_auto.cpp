@@ -133,6 +133,7 @@ Entries auto_rule(const Question& question) {
     case LayoutRule::dynamic_slice:
     case LayoutRule::at_set:
     case LayoutRule::dynamic_update_slice:
+    case LayoutRule::whole:
     case LayoutRule::reshard: break;
   }
   return question.specs[0];

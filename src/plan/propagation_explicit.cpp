@@ -324,6 +324,7 @@ Entries explicit_rule(const Question& question) {
     case LayoutRule::at_set: return at_set(question);
     case LayoutRule::worked_axis:
     case LayoutRule::tile: return worked_axis(question);
+    case LayoutRule::whole:
     case LayoutRule::reshard: break;
   }
   return question.specs[0];

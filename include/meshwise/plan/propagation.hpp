@@ -39,6 +39,7 @@ enum class LayoutRule : std::uint8_t {
   gather_get,            // rows by an int vector, out_spec
   take, take_along_axis, // axis
   at_set, dynamic_update_slice,
+  whole,                 // random draws: the operand whole on every device, the result replicated
   reshard                // out_spec
 };
 

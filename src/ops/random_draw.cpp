@@ -1,0 +1,62 @@
+#include "ops/random_draw.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "array/dispatch.hpp"
+#include "meshwise/plan/propagation.hpp"
+#include "meshwise/runtime/watch.hpp"
+
+namespace meshwise::detail {
+namespace {
+
+Array dispatch_draw(std::string_view operation, const Array& key, const Shape& shape, Dtype dtype, std::uint64_t parameters, Kernel kernel) {
+  const std::array<Operand, 1> operands = {key};
+  Request request;
+  request.operation = operation;
+  request.rule = LayoutRule::whole;
+  request.operands = operands;
+  request.shape = shape;
+  request.dtype = dtype;
+  request.kernel = std::move(kernel);
+  request.salt = parameters;
+  return dispatch(request);
+}
+
+}  // namespace
+
+void check_key(const Array& key, std::string_view operation) {
+  check_alive(key, operation, "key");
+  const auto cure = "a key is uint32[2]: make one with random::key(seed), or take one of random::split's: keys[i]";
+  if (key.dtype() != Dtype::uint32) throw DtypeError(fmt::format("{}: the key is {}; {}", operation, type_string(key), cure));
+  if (key.shape() != Shape{2}) throw ShapeError(fmt::format("{}: the key is {}; {}", operation, type_string(key), cure));
+}
+
+Words read_key(const LocalArray& key) {
+  const auto words = key.view<std::uint32_t>();
+  return {words[0], words[1]};
+}
+
+Words uncommitted_key(const Array& key) { return read_key(uncommitted_box(key, Index::whole(key.shape()))); }
+
+Array draw(std::string_view operation, const Array& key, const Shape& shape, Dtype dtype, std::uint64_t parameters, const GeneratorOf& generator) {
+  check_key(key, operation);
+  shape.num_elements();  // throws where the shape is none
+  if (key.committed())
+    return dispatch_draw(operation, key, shape, dtype, parameters, [generator, shape](std::span<const LocalArray> inputs, const KernelContext& context) {
+      return Recipe::over(generator(read_key(inputs[0])), shape).make(context.result_box);
+    });
+  auto recipe = Recipe::over(generator(uncommitted_key(key)), shape);
+  enter_world_call({operation, mix(hash_text(operation), recipe.hash()), dtype, &shape});
+  return make_recipe_array(std::move(recipe));
+}
+
+Array draw_whole(std::string_view operation, const Array& key, const Shape& shape, Dtype dtype, std::uint64_t parameters,
+                 const std::function<LocalArray(Words key)>& values) {
+  check_key(key, operation);
+  return dispatch_draw(operation, key, shape, dtype, parameters,
+                       [values](std::span<const LocalArray> inputs, const KernelContext&) { return values(read_key(inputs[0])); });
+}
+
+}  // namespace meshwise::detail
