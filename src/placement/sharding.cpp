@@ -16,9 +16,7 @@ struct Sharding::State {
   bool single;
   std::uint64_t hash = 0;
   std::int64_t parts = 1;
-  std::vector<AxisSplit> splits{};                    // one per spec entry
-  std::vector<std::vector<AxisSplit::Digit>> form{};  // of each split, the one form that equal splits share
-  std::vector<std::vector<std::size_t>> axes{};       // mesh axes of each split, of size > 1, major first
+  std::vector<AxisSplit> splits{};  // one per spec entry; mesh axes of size 1 have no digit
   AxisSplit replicas{};
 };
 
@@ -50,22 +48,29 @@ std::vector<Digit> normal_form(std::vector<Digit> digits) {
   return form;
 }
 
-bool same_form(const std::vector<Digit>& a, const std::vector<Digit>& b) {
+bool same_digits(const std::vector<Digit>& a, const std::vector<Digit>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](const Digit& x, const Digit& y) { return x.stride == y.stride && x.size == y.size && x.weight == y.weight; });
+}
+
+bool same_split(const AxisSplit& a, const AxisSplit& b) {
+  if (a.parts != b.parts) return false;
+  if (same_digits(a.digits, b.digits)) return true;
+  return a.digits.size() + b.digits.size() > 2 && same_digits(normal_form(a.digits), normal_form(b.digits));
 }
 
 std::uint64_t hash_of(const State& s) {
   auto h = detail::mix(s.mesh.hash(), std::uint64_t{s.single});
   for (const auto& entry : s.spec.entries()) {
     h = detail::mix(h, std::uint64_t{entry.axes().size()});
-    for (const auto& axis : entry.axes()) h = detail::mix(h, axis);
+    for (const auto& axis : entry.axes()) h = detail::mix(h, std::uint64_t{*s.mesh.find_axis(axis)});
   }
   return h;
 }
 
 void check_spec(const Mesh& mesh, const PartitionSpec& spec) {
   std::vector<const std::string*> seen;
+  seen.reserve(mesh.axis_names().size());
   for (const auto& entry : spec.entries())
     for (const auto& axis : entry.axes()) {
       for (const auto* earlier : seen)
@@ -85,21 +90,17 @@ std::shared_ptr<const State> make_state(const Mesh& mesh, const PartitionSpec& s
   auto state = std::make_shared<State>(State{mesh, spec, single});
   const auto& sizes = mesh.axis_sizes();
   std::vector<bool> used(sizes.size(), false);
+  state->splits.reserve(spec.entries().size());
   for (const auto& entry : spec.entries()) {
-    AxisSplit split;
-    std::vector<std::size_t> axes;
+    auto& split = state->splits.emplace_back();
+    split.digits.reserve(entry.axes().size());
     for (const auto& name : entry.axes()) {
       const auto axis = *mesh.find_axis(name);
       used[axis] = true;
-      if (sizes[axis] == 1) continue;
-      split.digits.push_back({mesh.strides()[axis], sizes[axis], 0});
-      axes.push_back(axis);
+      if (sizes[axis] > 1) split.digits.push_back({mesh.strides()[axis], sizes[axis], 0});
     }
     set_weights(split);
     state->parts *= split.parts;
-    state->form.push_back(normal_form(split.digits));
-    state->splits.push_back(std::move(split));
-    state->axes.push_back(std::move(axes));
   }
   for (std::size_t axis = 0; axis < sizes.size(); ++axis)
     if (!used[axis] && sizes[axis] > 1) state->replicas.digits.push_back({mesh.strides()[axis], sizes[axis], 0});
@@ -194,30 +195,27 @@ std::int64_t Sharding::replica_id(const Shape& shape, std::int64_t position) con
     distinct = distinct && wanted.back().size() == 1;
   }
   if (distinct) return replicas().part_at(position);
-  // Some parts are empty and look alike. Earlier devices agree with this one on the mesh axes before some axis m, stand before it
-  // on m, and are anywhere on the later ones: for each m, count those whose part numbers are all wanted.
-  const auto& mesh_axes = mesh();
-  const auto ndim = static_cast<std::size_t>(mesh_axes.ndim());
-  std::int64_t count = 0;
-  for (std::size_t m = 0; m < ndim; ++m) {
-    const auto range_of = [&](std::size_t axis) -> Range {
-      const auto size = mesh_axes.axis_sizes()[axis], at = position / mesh_axes.strides()[axis] % size;
-      return axis < m ? Range{at, at + 1} : axis == m ? Range{0, at} : Range{0, size};
+  // Some parts are empty and look alike. Earlier devices agree with this one on the digits before some digit m (those of larger
+  // stride), stand before it on m, and are anywhere on the later ones: for each m, count those whose part numbers are all wanted.
+  const auto before = [&](const Digit& m) {
+    const auto range_of = [&](const Digit& d) -> Range {
+      const auto at = position / d.stride % d.size;
+      return d.stride > m.stride ? Range{at, at + 1} : d.stride == m.stride ? Range{0, at} : Range{0, d.size};
     };
     std::int64_t ways = 1;
-    std::vector<bool> used(ndim, false);
+    for (const auto& d : state_->replicas.digits) ways *= range_of(d).size();
     for (std::size_t i = 0; i < wanted.size() && ways > 0; ++i) {
+      const auto& s = state_->splits[i];
       std::vector<Range> allowed;
-      for (const auto axis : state_->axes[i]) {
-        allowed.push_back(range_of(axis));
-        used[axis] = true;
-      }
-      ways *= count_below(wanted[i].stop, state_->splits[i], allowed) - count_below(wanted[i].start, state_->splits[i], allowed);
+      for (const auto& d : s.digits) allowed.push_back(range_of(d));
+      ways *= count_below(wanted[i].stop, s, allowed) - count_below(wanted[i].start, s, allowed);
     }
-    for (std::size_t axis = 0; axis < ndim && ways > 0; ++axis)
-      if (!used[axis]) ways *= range_of(axis).size();
-    count += ways;
-  }
+    return ways;
+  };
+  std::int64_t count = 0;
+  for (const auto& m : state_->replicas.digits) count += before(m);
+  for (const auto& s : state_->splits)
+    for (const auto& m : s.digits) count += before(m);
   return count;
 }
 
@@ -246,11 +244,8 @@ bool Sharding::is_equivalent_to(const Sharding& other, std::int64_t ndim) const 
                                        s->spec().size(), ndim, ndim == 1 ? "axis" : "axes"));
   if (state_ == other.state_) return true;
   if (state_->parts != other.state_->parts || !(devices() == other.devices())) return false;
-  const auto &a = state_->form, &b = other.state_->form;
-  for (std::size_t axis = 0; axis < std::max(a.size(), b.size()); ++axis) {
-    static const auto* const whole = new std::vector<Digit>;
-    if (!same_form(axis < a.size() ? a[axis] : *whole, axis < b.size() ? b[axis] : *whole)) return false;
-  }
+  for (std::int64_t axis = 0; axis < std::max(spec().size(), other.spec().size()); ++axis)
+    if (!same_split(split(axis), other.split(axis))) return false;
   return true;
 }
 
