@@ -1,5 +1,6 @@
 #include "common.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace conformance {
@@ -8,13 +9,24 @@ mw::Shape shape_of(const json& j) { return mw::Shape(j.get<std::vector<std::int6
 mw::Dtype dtype_of(const json& j) { return mw::parse_dtype(j.get<std::string>()); }
 std::vector<std::int64_t> ints_of(const json& j) { return j.get<std::vector<std::int64_t>>(); }
 
+namespace {
+
+/// The world's devices, or imagined ones where a pure vector speaks of more.
+mw::DeviceList list_of(const std::vector<std::int64_t>& ids) {
+  const auto world = mw::devices();
+  const auto most = ids.empty() ? 0 : *std::max_element(ids.begin(), ids.end()) + 1;
+  return (most > world.size() ? mw::DeviceList::virtual_devices(most, world.devices_per_rank()) : world).pick(ids);
+}
+
+}  // namespace
+
 mw::Mesh mesh_of(const json& j) {
   std::vector<mw::AxisType> types;
   if (j.contains("types"))
     for (const auto& t : j["types"]) types.push_back(t == "Explicit" ? mw::AxisType::Explicit : mw::AxisType::Auto);
   else types.assign(j["shape"].size(), mw::AxisType::Auto);
   return mw::make_mesh(ints_of(j["shape"]), j["axes"].get<std::vector<std::string>>(),
-                       {.devices = mw::DeviceList(ints_of(j["devices"])), .axis_types = mw::AxisTypes(types)});
+                       {.devices = list_of(ints_of(j["devices"])), .axis_types = mw::AxisTypes(types)});
 }
 
 mw::PartitionSpec spec_of(const json& j) {
@@ -29,7 +41,7 @@ mw::PartitionSpec spec_of(const json& j) {
 
 mw::Sharding sharding_of(const json& j) {
   if (j["kind"] == "named") return mw::NamedSharding(mesh_of(j["mesh"]), spec_of(j["spec"]));
-  return mw::SingleDeviceSharding(mw::devices()[j["device"].get<std::int64_t>()]);
+  return mw::SingleDeviceSharding(list_of({j["device"].get<std::int64_t>()})[0]);
 }
 
 mw::Target target_of(const json& j) {

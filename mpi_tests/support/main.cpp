@@ -61,7 +61,7 @@ class Ranks {
   static constexpr int arrival_tag = 1, release_tag = 2;
 
   static void pause() {
-    if (meshwise::detail::test_progress) meshwise::detail::test_progress();
+    meshwise::detail::test_progress();
     std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
 
@@ -172,9 +172,7 @@ class Reporter : public testing::EmptyTestEventListener {
 
   void OnTestEnd(const testing::TestInfo& test) override {
     const std::string name = std::string(test.test_suite_name()) + "." + test.name();
-    if (mine_.fatal && meshwise::detail::test_leave_early) {
-      meshwise::detail::test_leave_early(("left the test " + name + " early: " + text_).c_str());
-    }
+    if (mine_.fatal) meshwise::detail::test_leave_early(("left the test " + name + " early: " + text_).c_str());
     const Verdict all = ranks_.meet(mine_, text_, name);
     if (all.disagree) text_ += "some ranks skipped this test and others did not\n";
     if (ranks_.rank() == 0) std::cout << text_ << std::flush;
@@ -184,7 +182,7 @@ class Reporter : public testing::EmptyTestEventListener {
       ADD_FAILURE() << "failed on another rank";
       agreeing_ = false;
     }
-    if (all.fatal && meshwise::detail::test_start_in_step) meshwise::detail::test_start_in_step();
+    if (all.fatal) meshwise::detail::test_start_in_step();
     on_first(&Printer::OnTestEnd, test);
   }
 

@@ -29,9 +29,8 @@ detail::CutAxis cut(const End& end, AxisView view, std::int64_t extent) {
 void check_sizes(const End& end, const Shape& extent, const char* side) {
   end.sharding.check_fits(end.shape);
   const auto ndim = static_cast<std::size_t>(end.shape.ndim());
-  const auto views = end.views.empty() ? ndim : end.views.size();
-  if (views != static_cast<std::size_t>(extent.ndim()))
-    refuse(end, side, fmt::format("a movement of extent {} needs one view for each of its axes and was given {}", to_string(extent), views));
+  if (!end.views.empty() && end.views.size() != static_cast<std::size_t>(extent.ndim()))
+    refuse(end, side, fmt::format("a movement of extent {} needs one view for each of its axes and was given {}", to_string(extent), end.views.size()));
   for (const auto* each : {&end.unit, &end.fixed})
     if (!each->empty() && each->size() != ndim) refuse(end, side, fmt::format("{} units or fixed indices were given for its axes", each->size()));
   for (std::int64_t a = 0; a < end.shape.ndim(); ++a)

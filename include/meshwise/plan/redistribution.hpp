@@ -32,7 +32,7 @@ struct AxisView {
 struct End {
   Sharding sharding;
   Shape shape{};
-  std::vector<AxisView> views{};      // one per movement axis; empty: the identity
+  std::vector<AxisView> views{};      // one per movement axis; empty: axis d is the array's axis d
   std::vector<std::int64_t> unit{};   // one per array axis; empty: all 1
   std::vector<std::int64_t> fixed{};  // one per array axis, used where no view names the axis; empty: all 0
 

@@ -137,6 +137,8 @@ constinit const ElementwiseOp maximum = binary(Everything{}, "maximum", WorkRule
 constinit const ElementwiseOp minimum = binary(Everything{}, "minimum", WorkRule::same, []<class T>(T x, T y) -> T { return smaller(x, y); });
 constinit const ElementwiseOp clip =
     ternary(Reals{}, "clip", WorkRule::numeric, []<class T>(T x, T low, T high) -> T { return smaller(larger(x, low), high); });
+constinit const ElementwiseOp clip_below = binary(Reals{}, "clip", WorkRule::numeric, []<class T>(T x, T low) -> T { return larger(x, low); });
+constinit const ElementwiseOp clip_above = binary(Reals{}, "clip", WorkRule::numeric, []<class T>(T x, T high) -> T { return smaller(x, high); });
 
 constinit const ElementwiseOp negative = unary(Numbers{}, "negative", WorkRule::same, []<class T>(T x) -> T {
   if constexpr (std::integral<T>) return static_cast<T>(0 - wrapping(x));

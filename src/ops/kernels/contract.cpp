@@ -148,19 +148,10 @@ void multiply_batches(Dtype dtype, const Matrices& a, const Matrices& b, std::si
   }
 }
 
-}  // namespace
-
-Dtype contraction_accumulator(Dtype work) { return work == Dtype::float16 || work == Dtype::bfloat16 ? Dtype::float32 : work; }
-
-LocalArray run_contract(std::string_view subscripts, Dtype work, const LocalArray& x, const LocalArray& y) {
-  const auto comma = subscripts.find(','), arrow = subscripts.find("->");
-  const auto of_a = subscripts.substr(0, comma), of_b = subscripts.substr(comma + 1, arrow - comma - 1);
-  const std::string result(subscripts.substr(arrow + 2));
-  const auto compute = contraction_accumulator(work);
-  const auto whole_a = diagonal(run_astype(run_astype(x, work), compute), of_a), whole_b = diagonal(run_astype(run_astype(y, work), compute), of_b);
-  const auto own_a = unbroadcast(whole_a, whole_b), own_b = unbroadcast(whole_b, whole_a);
+/// The product of two operands, with the letters of `result` in that order.
+Lettered product(const Lettered& x, const Lettered& y, const std::string& result, Dtype compute) {
+  const auto own_a = unbroadcast(x, y), own_b = unbroadcast(y, x);
   const auto a = summed(own_a, own_b.letters, result, compute), b = summed(own_b, own_a.letters, result, compute);
-
   std::string batch, rows, columns, inner;
   for (const char letter : result) {
     const bool in_a = a.letters.find(letter) != std::string::npos, in_b = b.letters.find(letter) != std::string::npos;
@@ -178,12 +169,51 @@ LocalArray run_contract(std::string_view subscripts, Dtype work, const LocalArra
     LocalArray sums[] = {run_elementwise(op::multiply, compute, both, shape), LocalArray(Shape{}, compute)};
     // A sum of one product is 0 + product: it has no -0.
     Scalar(0).store(compute, sums[1].data());
-    return permuted({run_elementwise(op::add, compute, sums, shape), order}, result).array.contiguous();
+    return permuted({run_elementwise(op::add, compute, sums, shape), order}, result);
   }
   LocalArray out(shape, compute);
   if (out.size() > 0)
     multiply_batches(compute, matrices(left.array, batch.size(), rows.size()), matrices(right.array, batch.size(), inner.size()), batch.size(), out);
-  return permuted({out, order}, result).array.contiguous();
+  return permuted({out, order}, result);
+}
+
+std::vector<std::string_view> terms_of(std::string_view text) {
+  std::vector<std::string_view> terms;
+  while (true) {
+    const auto comma = text.find(',');
+    terms.push_back(text.substr(0, comma));
+    if (comma == std::string_view::npos) return terms;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+}  // namespace
+
+Dtype contraction_accumulator(Dtype work) { return work == Dtype::float16 || work == Dtype::bfloat16 ? Dtype::float32 : work; }
+
+LocalArray run_contract(std::string_view subscripts, Dtype work, std::span<const LocalArray> operands) {
+  const auto arrow = subscripts.find("->");
+  const auto terms = terms_of(subscripts.substr(0, arrow));
+  const std::string result(subscripts.substr(arrow + 2));
+  const auto compute = contraction_accumulator(work);
+  const auto operand = [&](std::size_t i) { return diagonal(run_astype(run_astype(operands[i], work), compute), terms[i]); };
+  auto done = operand(0);
+  if (operands.size() == 1) done = permuted(summed(done, {}, result, compute), result);
+  for (std::size_t i = 1; i < operands.size(); ++i) {
+    const auto next = operand(i);
+    std::string stay = result;
+    if (i + 1 < operands.size()) {
+      // What a later operand or the result still needs.
+      stay.clear();
+      for (const char letter : done.letters + next.letters) {
+        bool needed = result.find(letter) != std::string::npos;
+        for (std::size_t j = i + 1; j < terms.size(); ++j) needed = needed || terms[j].find(letter) != std::string_view::npos;
+        if (needed && stay.find(letter) == std::string::npos) stay += letter;
+      }
+    }
+    done = product(done, next, stay, compute);
+  }
+  return done.array.contiguous();
 }
 
 }  // namespace meshwise::detail

@@ -1,7 +1,9 @@
 #pragma once
 // Contractions: any two arrays whose axes carry letters, the letters of the result saying which stay.
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "meshwise/array/local_array.hpp"
@@ -21,8 +23,12 @@ void run_gemm(Dtype dtype, const MatrixView& a, const MatrixView& b, std::byte* 
 /// Local. What products of `work` elements are summed in: float32 for the 16-bit floats, else `work`.
 Dtype contraction_accumulator(Dtype work);
 
-/// Local. `subscripts` "ij,jk->ik": the sum over letters that the result lacks. Operands of any dtypes and strides, converted to `work` first.
-/// Equal letters have equal lengths, or one of them 1. Returns a dense array of contraction_accumulator(work).
-LocalArray run_contract(std::string_view subscripts, Dtype work, const LocalArray& a, const LocalArray& b);
+/// Local. Adds partial products of dtype `accumulator` (bool: or): what devices that each hold a part of the contracted axes combine by.
+void (*contraction_merge(Dtype accumulator))(std::byte* sums, const std::byte* others, std::int64_t count);
+
+/// Local. `subscripts` "ij,jk->ik": the sum over letters that the result lacks, the operands multiplied from the left. Operands of any dtypes and strides,
+/// converted to `work` first. Equal letters have equal lengths, or one of them 1. Returns a dense array of contraction_accumulator(work), or a window
+/// on an operand that has nothing done to it.
+LocalArray run_contract(std::string_view subscripts, Dtype work, std::span<const LocalArray> operands);
 
 }  // namespace meshwise::detail

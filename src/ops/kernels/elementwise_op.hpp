@@ -61,7 +61,7 @@ LocalArray run_astype(const LocalArray& x, Dtype dtype);
 
 namespace op {
 // arithmetic.cpp
-extern const ElementwiseOp add, subtract, multiply, divide, floor_divide, remainder, pow, maximum, minimum, clip;
+extern const ElementwiseOp add, subtract, multiply, divide, floor_divide, remainder, pow, maximum, minimum, clip, clip_below, clip_above;
 extern const ElementwiseOp negative, positive, abs, sign, square, reciprocal, real, imag, conj;
 // compare.cpp
 extern const ElementwiseOp equal, not_equal, less, less_equal, greater, greater_equal;

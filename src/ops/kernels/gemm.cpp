@@ -157,7 +157,26 @@ void product(const MatrixView& a, const MatrixView& b, std::byte* out) {
   else plain_rows(a, b, reinterpret_cast<T*>(out));
 }
 
+template <class T>
+void merge(std::byte* sums, const std::byte* others, std::int64_t count) {
+  T* __restrict a = reinterpret_cast<T*>(sums);
+  const T* __restrict b = reinterpret_cast<const T*>(others);
+  for (std::int64_t i = 0; i < count; ++i) {
+    if constexpr (std::same_as<T, bool>) a[i] = a[i] | b[i];
+    else if constexpr (std::integral<T>) a[i] = static_cast<T>(wrapping(a[i]) + wrapping(b[i]));
+    else a[i] += b[i];
+  }
+}
+
 }  // namespace
+
+void (*contraction_merge(Dtype accumulator))(std::byte*, const std::byte*, std::int64_t) {
+  return visit(accumulator, [](auto tag) -> void (*)(std::byte*, const std::byte*, std::int64_t) {
+    using T = typename decltype(tag)::type;
+    if constexpr (std::same_as<T, float16_t> || std::same_as<T, bfloat16_t>) return nullptr;
+    else return &merge<T>;
+  });
+}
 
 void run_gemm(Dtype dtype, const MatrixView& a, const MatrixView& b, std::byte* out) {
   if (a.rows == 0 || b.columns == 0) return;

@@ -89,7 +89,7 @@ constexpr ReduceSlot slot_of() {
 
 template <template <class> class R, class... T>
 constexpr ReduceOp entry(Types<T...>, const char* name, ReduceResult result, bool has_empty = true) {
-  ReduceOp op{name, result, has_empty, {}};
+  ReduceOp op{name, result, has_empty, !R<float>::exchangeable, {}};
   ((op.slots[static_cast<std::size_t>(dtype_of<T>())] = slot_of<R<T>, T>()), ...);
   return op;
 }

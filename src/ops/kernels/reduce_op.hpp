@@ -30,13 +30,14 @@ enum class ReduceResult : std::uint8_t {
   average,  // mean: integers become float32, 64-bit ones float64
   same,     // max, min
   truth,    // all, any: bool
-  position  // argmax, argmin: int32, or int64 where the extent reaches 2^31
+  position  // argmax, argmin, count_nonzero: int32, or int64 where the extent reaches 2^31
 };
 
 struct ReduceOp {
   const char* name = "";
   ReduceResult result = ReduceResult::same;
-  bool has_empty = true;  // there is a value for the reduction of nothing
+  bool has_empty = true;       // there is a value for the reduction of nothing
+  bool keeps_position = false;  // accumulators are candidates: a value and its number
   std::array<ReduceSlot, 15> slots{};
 
   const ReduceSlot& slot(Dtype dtype) const { return slots[static_cast<std::size_t>(dtype)]; }
