@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <numeric>
+#include <optional>
 #include <random>
 
 #include "meshwise/base/error.hpp"
@@ -163,6 +165,16 @@ TEST_F(ShardingTest, SingleDevice) {
   EXPECT_EQ(single, SingleDeviceSharding(devices()[3]));
   EXPECT_FALSE(single == NamedSharding(single.mesh(), P()));
 }
+
+struct PrintsWhenItDies {
+  std::optional<Sharding> sharding;
+  ~PrintsWhenItDies() {
+    if (sharding && (to_string(*sharding).empty() || NamedSharding(sharding->mesh(), P()) == *sharding)) std::abort();
+  }
+};
+PrintsWhenItDies outlives_main;
+
+TEST_F(ShardingTest, StaticShardingsOutliveMain) { outlives_main.sharding = NamedSharding(make_mesh({4, 2}, {"x", "y"}), P("x")); }
 
 TEST_F(ShardingTest, Prints) {
   EXPECT_EQ(to_string(NamedSharding(make_mesh({4, 2}, {"data", "model"}), P("data", none))),
