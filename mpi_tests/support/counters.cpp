@@ -99,8 +99,7 @@ std::uint64_t volume(const void* send, int count, MPI_Datatype type, int in_plac
   return send == MPI_IN_PLACE ? volume(in_place_count, in_place_type) : volume(count, type);
 }
 
-std::uint64_t volume_to_all(const void* send, int count, MPI_Datatype type, int in_place_count, MPI_Datatype in_place_type,
-                            MPI_Comm comm) {
+std::uint64_t volume_to_all(const void* send, int count, MPI_Datatype type, int in_place_count, MPI_Datatype in_place_type, MPI_Comm comm) {
   return volume(send, count, type, in_place_count, in_place_type) * static_cast<std::uint64_t>(size_of(comm));
 }
 
@@ -146,16 +145,15 @@ using namespace support;
 extern "C" {
 
 // Point to point
-#define SENDS(NAME)                                                                                        \
-  int MPI_##NAME(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm) {      \
-    sends(count, type);                                                                                    \
-    return PMPI_##NAME(buffer, count, type, to, tag, comm);                                                \
+#define SENDS(NAME)                                                                                  \
+  int MPI_##NAME(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm) { \
+    sends(count, type);                                                                              \
+    return PMPI_##NAME(buffer, count, type, to, tag, comm);                                          \
   }
-#define STARTS(NAME)                                                                                       \
-  int MPI_##NAME(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,        \
-                 MPI_Request* request) {                                                                   \
-    sends(count, type);                                                                                    \
-    return PMPI_##NAME(buffer, count, type, to, tag, comm, request);                                       \
+#define STARTS(NAME)                                                                                                       \
+  int MPI_##NAME(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* request) { \
+    sends(count, type);                                                                                                    \
+    return PMPI_##NAME(buffer, count, type, to, tag, comm, request);                                                       \
   }
 SENDS(Send)
 SENDS(Ssend)
@@ -182,13 +180,11 @@ int MPI_Imrecv(void* buffer, int count, MPI_Datatype type, MPI_Message* message,
   receives();
   return PMPI_Imrecv(buffer, count, type, message, request);
 }
-int MPI_Sendrecv(const void* send, int send_count, MPI_Datatype send_type, int to, int send_tag, void* receive,
-                 int receive_count, MPI_Datatype receive_type, int from, int receive_tag, MPI_Comm comm,
-                 MPI_Status* status) {
+int MPI_Sendrecv(const void* send, int send_count, MPI_Datatype send_type, int to, int send_tag, void* receive, int receive_count,
+                 MPI_Datatype receive_type, int from, int receive_tag, MPI_Comm comm, MPI_Status* status) {
   sends(send_count, send_type);
   ++mine().received;
-  return PMPI_Sendrecv(send, send_count, send_type, to, send_tag, receive, receive_count, receive_type, from,
-                       receive_tag, comm, status);
+  return PMPI_Sendrecv(send, send_count, send_type, to, send_tag, receive, receive_count, receive_type, from, receive_tag, comm, status);
 }
 
 // Polls and waits
@@ -243,64 +239,52 @@ int MPI_Waitsome(int count, MPI_Request requests[], int* done, int indices[], MP
 
 // Collectives, each blocking and non-blocking: ARGS are the parameters, PASS the arguments, BYTES this rank's part.
 #define UNPACK(...) __VA_ARGS__
-#define COLLECTIVE(NAME, INAME, ARGS, PASS, BYTES)                \
-  int MPI_##NAME(UNPACK ARGS) {                                   \
-    collective(BYTES);                                            \
-    return PMPI_##NAME(UNPACK PASS);                              \
-  }                                                               \
-  int MPI_##INAME(UNPACK ARGS, MPI_Request* request) {            \
-    collective(BYTES);                                            \
-    return PMPI_##INAME(UNPACK PASS, request);                    \
+#define COLLECTIVE(NAME, INAME, ARGS, PASS, BYTES)     \
+  int MPI_##NAME(UNPACK ARGS) {                        \
+    collective(BYTES);                                 \
+    return PMPI_##NAME(UNPACK PASS);                   \
+  }                                                    \
+  int MPI_##INAME(UNPACK ARGS, MPI_Request* request) { \
+    collective(BYTES);                                 \
+    return PMPI_##INAME(UNPACK PASS, request);         \
   }
 COLLECTIVE(Barrier, Ibarrier, (MPI_Comm comm), (comm), 0)
 COLLECTIVE(Bcast, Ibcast, (void* b, int n, MPI_Datatype t, int root, MPI_Comm comm), (b, n, t, root, comm),
            at_root(volume(n, t), root, comm))
 COLLECTIVE(Reduce, Ireduce, (const void* s, void* r, int n, MPI_Datatype t, MPI_Op op, int root, MPI_Comm comm),
            (s, r, n, t, op, root, comm), volume(n, t))
-COLLECTIVE(Allreduce, Iallreduce, (const void* s, void* r, int n, MPI_Datatype t, MPI_Op op, MPI_Comm comm),
-           (s, r, n, t, op, comm), volume(n, t))
-COLLECTIVE(Scan, Iscan, (const void* s, void* r, int n, MPI_Datatype t, MPI_Op op, MPI_Comm comm),
-           (s, r, n, t, op, comm), volume(n, t))
-COLLECTIVE(Exscan, Iexscan, (const void* s, void* r, int n, MPI_Datatype t, MPI_Op op, MPI_Comm comm),
-           (s, r, n, t, op, comm), volume(n, t))
-COLLECTIVE(Reduce_scatter, Ireduce_scatter,
-           (const void* s, void* r, const int ns[], MPI_Datatype t, MPI_Op op, MPI_Comm comm), (s, r, ns, t, op, comm),
-           total(ns, t, comm))
-COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block,
-           (const void* s, void* r, int n, MPI_Datatype t, MPI_Op op, MPI_Comm comm), (s, r, n, t, op, comm),
-           volume(n, t) * static_cast<std::uint64_t>(size_of(comm)))
-COLLECTIVE(Gather, Igather,
-           (const void* s, int sn, MPI_Datatype st, void* r, int rn, MPI_Datatype rt, int root, MPI_Comm comm),
+COLLECTIVE(Allreduce, Iallreduce, (const void* s, void* r, int n, MPI_Datatype t, MPI_Op op, MPI_Comm comm), (s, r, n, t, op, comm),
+           volume(n, t))
+COLLECTIVE(Scan, Iscan, (const void* s, void* r, int n, MPI_Datatype t, MPI_Op op, MPI_Comm comm), (s, r, n, t, op, comm), volume(n, t))
+COLLECTIVE(Exscan, Iexscan, (const void* s, void* r, int n, MPI_Datatype t, MPI_Op op, MPI_Comm comm), (s, r, n, t, op, comm), volume(n, t))
+COLLECTIVE(Reduce_scatter, Ireduce_scatter, (const void* s, void* r, const int ns[], MPI_Datatype t, MPI_Op op, MPI_Comm comm),
+           (s, r, ns, t, op, comm), total(ns, t, comm))
+COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block, (const void* s, void* r, int n, MPI_Datatype t, MPI_Op op, MPI_Comm comm),
+           (s, r, n, t, op, comm), volume(n, t) * static_cast<std::uint64_t>(size_of(comm)))
+COLLECTIVE(Gather, Igather, (const void* s, int sn, MPI_Datatype st, void* r, int rn, MPI_Datatype rt, int root, MPI_Comm comm),
            (s, sn, st, r, rn, rt, root, comm), volume(s, sn, st, rn, rt))
 COLLECTIVE(Gatherv, Igatherv,
-           (const void* s, int sn, MPI_Datatype st, void* r, const int rn[], const int rd[], MPI_Datatype rt, int root,
-            MPI_Comm comm),
+           (const void* s, int sn, MPI_Datatype st, void* r, const int rn[], const int rd[], MPI_Datatype rt, int root, MPI_Comm comm),
            (s, sn, st, r, rn, rd, rt, root, comm), s == MPI_IN_PLACE ? 0 : volume(sn, st))
-COLLECTIVE(Scatter, Iscatter,
-           (const void* s, int sn, MPI_Datatype st, void* r, int rn, MPI_Datatype rt, int root, MPI_Comm comm),
-           (s, sn, st, r, rn, rt, root, comm),
-           at_root(1, root, comm) ? volume(sn, st) * static_cast<std::uint64_t>(size_of(comm)) : 0)
+COLLECTIVE(Scatter, Iscatter, (const void* s, int sn, MPI_Datatype st, void* r, int rn, MPI_Datatype rt, int root, MPI_Comm comm),
+           (s, sn, st, r, rn, rt, root, comm), at_root(1, root, comm) ? volume(sn, st) * static_cast<std::uint64_t>(size_of(comm)) : 0)
 COLLECTIVE(Scatterv, Iscatterv,
-           (const void* s, const int sn[], const int sd[], MPI_Datatype st, void* r, int rn, MPI_Datatype rt, int root,
-            MPI_Comm comm),
+           (const void* s, const int sn[], const int sd[], MPI_Datatype st, void* r, int rn, MPI_Datatype rt, int root, MPI_Comm comm),
            (s, sn, sd, st, r, rn, rt, root, comm), at_root(1, root, comm) ? total(sn, st, comm) : 0)
-COLLECTIVE(Allgather, Iallgather,
-           (const void* s, int sn, MPI_Datatype st, void* r, int rn, MPI_Datatype rt, MPI_Comm comm),
+COLLECTIVE(Allgather, Iallgather, (const void* s, int sn, MPI_Datatype st, void* r, int rn, MPI_Datatype rt, MPI_Comm comm),
            (s, sn, st, r, rn, rt, comm), volume(s, sn, st, rn, rt))
 COLLECTIVE(Allgatherv, Iallgatherv,
-           (const void* s, int sn, MPI_Datatype st, void* r, const int rn[], const int rd[], MPI_Datatype rt,
-            MPI_Comm comm),
+           (const void* s, int sn, MPI_Datatype st, void* r, const int rn[], const int rd[], MPI_Datatype rt, MPI_Comm comm),
            (s, sn, st, r, rn, rd, rt, comm), s == MPI_IN_PLACE ? 0 : volume(sn, st))
-COLLECTIVE(Alltoall, Ialltoall,
-           (const void* s, int sn, MPI_Datatype st, void* r, int rn, MPI_Datatype rt, MPI_Comm comm),
+COLLECTIVE(Alltoall, Ialltoall, (const void* s, int sn, MPI_Datatype st, void* r, int rn, MPI_Datatype rt, MPI_Comm comm),
            (s, sn, st, r, rn, rt, comm), volume_to_all(s, sn, st, rn, rt, comm))
 COLLECTIVE(Alltoallv, Ialltoallv,
-           (const void* s, const int sn[], const int sd[], MPI_Datatype st, void* r, const int rn[], const int rd[],
-            MPI_Datatype rt, MPI_Comm comm),
+           (const void* s, const int sn[], const int sd[], MPI_Datatype st, void* r, const int rn[], const int rd[], MPI_Datatype rt,
+            MPI_Comm comm),
            (s, sn, sd, st, r, rn, rd, rt, comm), s == MPI_IN_PLACE ? total(rn, rt, comm) : total(sn, st, comm))
 COLLECTIVE(Alltoallw, Ialltoallw,
-           (const void* s, const int sn[], const int sd[], const MPI_Datatype st[], void* r, const int rn[],
-            const int rd[], const MPI_Datatype rt[], MPI_Comm comm),
+           (const void* s, const int sn[], const int sd[], const MPI_Datatype st[], void* r, const int rn[], const int rd[],
+            const MPI_Datatype rt[], MPI_Comm comm),
            (s, sn, sd, st, r, rn, rd, rt, comm), s == MPI_IN_PLACE ? total(rn, rt, comm) : total(sn, st, comm))
 
 // Communicators

@@ -9,13 +9,13 @@ namespace support {
 
 // Calls of one thread since it started. A difference of two snapshots is what lies between them.
 struct Counters {
-  std::uint64_t calls = 0;        // every counted MPI function, also Iprobe, Test and Wait
-  std::uint64_t messages = 0;     // point-to-point messages sent
-  std::uint64_t bytes = 0;        // their payload, and what this rank puts into collectives
-  std::uint64_t received = 0;     // receives posted
-  std::uint64_t collectives = 0;  // collective calls that move data or wait
-  std::uint64_t polls = 0;        // Iprobe, Improbe, Test*
-  std::uint64_t waits = 0;        // Wait*, Probe, Mprobe
+  std::uint64_t calls = 0;          // every counted MPI function, also Iprobe, Test and Wait
+  std::uint64_t messages = 0;       // point-to-point messages sent
+  std::uint64_t bytes = 0;          // their payload, and what this rank puts into collectives
+  std::uint64_t received = 0;       // receives posted
+  std::uint64_t collectives = 0;    // collective calls that move data or wait
+  std::uint64_t polls = 0;          // Iprobe, Improbe, Test*
+  std::uint64_t waits = 0;          // Wait*, Probe, Mprobe
   std::uint64_t communicators = 0;  // Comm_dup, Comm_split, Comm_create*, ...
 
   friend Counters operator-(Counters a, const Counters& b) {

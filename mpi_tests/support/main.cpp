@@ -166,8 +166,7 @@ class Reporter : public testing::EmptyTestEventListener {
     mine_.failed |= part.failed();
     mine_.fatal |= part.fatally_failed();
     if (part.skipped() && ranks_.rank() != 0) return;
-    text_ += std::string(prefix()) + (part.file_name() ? part.file_name() : "unknown file") + ":" +
-             std::to_string(part.line_number()) + (part.skipped() ? ": Skipped\n" : ": Failure\n") + part.message() + "\n";
+    text_ += prefix() + where(part) + (part.skipped() ? ": Skipped\n" : ": Failure\n") + part.message() + "\n";
   }
 
   void OnTestEnd(const testing::TestInfo& test) override {
@@ -205,6 +204,10 @@ class Reporter : public testing::EmptyTestEventListener {
 
   static std::string prefix() {
     return "[rank " + std::to_string(meshwise::process_index()) + "/" + std::to_string(meshwise::process_count()) + "] ";
+  }
+
+  static std::string where(const testing::TestPartResult& part) {
+    return part.file_name() ? part.file_name() + (":" + std::to_string(part.line_number())) : "unknown file";
   }
 
   Ranks& ranks_;
