@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "meshwise/runtime/transport.hpp"
+#include "runtime/runtime.hpp"
 #include "runtime/strided.hpp"
 
 namespace meshwise::detail {
@@ -130,6 +131,7 @@ std::int64_t StridedBox::bytes() const {
 }
 
 void copy_box(const StridedBox& source, const StridedBox& target) {
+  runtime().bytes_copied.fetch_add(source.bytes(), std::memory_order_relaxed);
   copy_strided(source.base, target.base, source.extents.size(), source.extents.data(), source.strides.data(), target.strides.data(), source.itemsize);
 }
 

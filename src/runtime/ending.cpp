@@ -127,9 +127,13 @@ void abort_job(int code) {
 
 void speak_once(std::string_view words) {
   if (!claim_words()) return;
-  const std::string line = fmt::format("meshwise: {}\n", words);
-  if (write(STDERR_FILENO, line.data(), line.size()) < 0) return;
+  say(words);
   words_are_out();
+}
+
+void say(std::string_view words) {
+  const std::string line = fmt::format("meshwise: {}\n", words);
+  if (write(STDERR_FILENO, line.data(), line.size()) < 0) return;  // there is nobody to tell
 }
 
 void watch_exits() {

@@ -16,6 +16,8 @@ void close_runtime();
 void leave_by_exception();
 /// Local. Writes words to standard error, if no rank of this node has written its own yet: a failure is said once a job, not once a rank.
 void speak_once(std::string_view words);
+/// Local. Writes a line of this rank's own to standard error, at once and whole.
+void say(std::string_view words);
 /// Local. Ends the whole job.
 [[noreturn]] void abort_job(int code);
 

@@ -34,6 +34,11 @@ std::string Failure::words() {
   return words_;
 }
 
+FailureKind Failure::kind() {
+  const std::scoped_lock hold(lock_);
+  return kind_;
+}
+
 void Failure::clear() {
   const std::scoped_lock hold(lock_);
   words_.clear();

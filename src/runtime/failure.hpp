@@ -18,6 +18,7 @@ class Failure {
   /// Local. Throws it, if there is one.
   void raise();
   std::string words();
+  FailureKind kind();
   void clear();
 
  private:

@@ -1,15 +1,17 @@
 #include "runtime/waiting.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <sched.h>
 #include <time.h>
 
 #include <algorithm>
 #include <exception>
+#include <thread>
 
 #include "meshwise/base/error.hpp"
 #include "meshwise/runtime/watch.hpp"
+#include "runtime/ending.hpp"
+#include "runtime/node.hpp"
 #include "runtime/runtime.hpp"
 
 namespace meshwise::detail {
@@ -59,6 +61,11 @@ class LongWait {
     }
     const double limit = runtime().settings.timeout;
     if (limit > 0 && std::chrono::duration<double>(now - since_).count() > limit) give_up();
+  }
+
+  /// Another rank's wait has reached the limit: this one says its own before it ends with it.
+  void join_report() const {
+    if (published_ && runtime().settings.timeout > 0 && Clock::now() - since_ > 1s) say(report());
   }
 
  private:
@@ -118,16 +125,23 @@ class LongWait {
     }
   }
 
-  [[noreturn]] void give_up() const {
+  std::string report() const {
     Runtime& r = runtime();
-    std::string words;
-    {
-      const std::scoped_lock hold(r.waiting.lock);
-      words = fmt::format("{}; MESHWISE_TIMEOUT is {} s", r.waiting.report(r.rank), r.settings.timeout);
-    }
-    fmt::print(stderr, "meshwise: {}\n", words);
+    const std::scoped_lock hold(r.waiting.lock);
+    return r.waiting.report(r.rank);
+  }
+
+  [[noreturn]] void give_up() const {
+    const std::string words = fmt::format("{}; MESHWISE_TIMEOUT is {} s", report(), runtime().settings.timeout);
+    say(words);
+    if (claim_words()) words_are_out();
     const CommunicationError error(words);
     fail_everywhere(std::make_exception_ptr(error), waiting_.what);
+    // The others wait for the same rank: each has its own call to report before the job ends.
+    for (const auto end = Clock::now() + 300ms; Clock::now() < end;) {
+      progress();
+      std::this_thread::sleep_for(1ms);
+    }
     throw error;
   }
 
@@ -166,7 +180,10 @@ void wait_for(const std::function<bool()>& done, const Waiting& waiting) {
       backoff.moved();
     }
     if (done()) return;
-    if (!waiting.through_failure) r.failure.raise();
+    if (!waiting.through_failure && r.failure.is_set()) {
+      if (r.failure.kind() == FailureKind::communication) long_wait.join_report();
+      r.failure.raise();
+    }
     if (turn % 64 == 0) long_wait.look(Clock::now());
     backoff.pause();
   }

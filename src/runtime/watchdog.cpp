@@ -33,11 +33,6 @@ Watchdog& state() {
 
 double seconds(Clock::duration d) { return std::chrono::duration<double>(d).count(); }
 
-void say(const std::string& words) {
-  const std::string line = "meshwise: " + words + "\n";
-  if (write(STDERR_FILENO, line.data(), line.size()) < 0) return;
-}
-
 // Each rank looks after the next one that is there: a death is seen by one neighbour, who speaks for all.
 std::optional<int> dead_neighbour() {
   auto& [page, place, count] = node_page();

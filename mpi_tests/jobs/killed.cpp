@@ -1,0 +1,19 @@
+// A rank that is killed: the job ends in seconds, and somebody says which rank died and what waited for it.
+// ranks: 2 4 8
+// exit: nonzero
+// within: 8
+// once: rank 1 died
+#include <csignal>
+#include <unistd.h>
+
+#include "support/runtime_calls.hpp"
+
+int main(int argc, char** argv) {
+  const meshwise::Environment env(argc, argv);
+  meshwise::barrier();
+  if (meshwise::process_index() == 1) {
+    usleep(200'000);
+    kill(getpid(), SIGKILL);
+  }
+  support::sum(meshwise::devices(), "sum");
+}
