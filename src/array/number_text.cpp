@@ -113,6 +113,10 @@ std::string padded(std::string text, std::size_t width) {
   return text.size() < width ? std::string(width - text.size(), ' ') + text : text;
 }
 
+/// From here on the digits before the point are more than the dtype has, and an exponent reads better.
+template <class T>
+constexpr double readable = std::same_as<T, float> ? 1e6 : std::same_as<T, float16_t> ? 1e3 : std::same_as<T, double> ? 1e16 : 1e8;
+
 /// NumPy's FloatingFormat: one layout for a whole array of finite and other values.
 template <class T>
 class Column {
@@ -142,13 +146,16 @@ class Column {
     const auto value = as_double(v);
     if (std::isnan(value)) return padded(plus_ ? "+nan" : "nan", left_ + right_ + 1);
     if (std::isinf(value)) return padded(sign(v) + "inf", left_ + right_ + 1);
-    auto p = exponential_ ? scientific(v, precision) : positional(v, precision);
-    auto text = padded(sign(v) + p.whole, left_) + "." + p.fraction;
-    text.append(fraction_ - p.fraction.size(), exponential_ ? '0' : ' ');
-    if (!exponential_) return text;
-    auto digits = exponent_text(p.exponent);
-    digits.insert(1, exponent_ - digits.size(), '0');
-    return text + "e" + digits;
+    if (!exponential_) {
+      const auto p = positional(v, precision);
+      return padded(sign(v) + p.whole, left_) + "." + p.fraction + std::string(fraction_ - p.fraction.size(), ' ');
+    }
+    // All fractions are equally long here, filled with the value's own digits rather than with zeros.
+    const auto text = printed(fraction_ == 0 ? "%#.*e" : "%.*e", static_cast<int>(fraction_), std::abs(value));
+    const auto e = text.find('e');
+    auto exponent = exponent_text(std::atoi(text.c_str() + e + 1));
+    exponent.insert(1, exponent_ - exponent.size(), '0');
+    return padded(sign(v) + text.substr(0, 1), left_) + text.substr(1, e - 1) + "e" + exponent;
   }
 
  private:
@@ -164,8 +171,7 @@ class Column {
       least = std::min(least, magnitude);
     }
     if (most == 0) return false;
-    const double bound = std::same_as<T, float> ? 1e6 : std::same_as<T, float16_t> ? 1e3 : 1e8;
-    return most >= bound || least < as_double(rounded(1e-4)) || as_double(rounded(most / least)) > 1000;
+    return most >= (std::same_as<T, double> ? 1e8 : readable<T>) || least < as_double(rounded(1e-4)) || as_double(rounded(most / least)) > 1000;
   }
   static T rounded(double value) {
     if constexpr (std::floating_point<T>) return static_cast<T>(value);
@@ -184,7 +190,7 @@ std::string lone_real(T v, bool keep_zero) {
   if (std::isinf(value)) return sign + "inf";
   const auto magnitude = std::abs(value);
   constexpr int all = 400;
-  if (magnitude == 0 || (magnitude >= 1e-4 && magnitude < 1e16)) {
+  if (magnitude == 0 || (magnitude >= 1e-4 && magnitude < readable<T>)) {
     const auto p = positional(v, all);
     return sign + p.whole + (p.fraction.empty() ? (keep_zero ? ".0" : "") : "." + p.fraction);
   }
