@@ -159,8 +159,8 @@ std::int64_t Planner::reader(const Readers& readers, std::int64_t number) const 
   Turn turn{number, readers.count};
   auto box = target_.first_box();
   for (auto d = readers.reaches.size(); d-- > 0;) {
-    const auto index = turns_.remove(turn, readers.reaches[d].count);
-    box += target_.axes()[d].offset(readers.reaches[d].part(index));
+    const auto [first, size] = readers.reaches[d];
+    box += target_.axes()[d].offset(first + turns_.remove(turn, size));
   }
   return target_.holder(box, turns_.copy_of(turn));
 }

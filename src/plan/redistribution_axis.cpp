@@ -1,5 +1,8 @@
 #include "plan/redistribution_axis.hpp"
 
+#include <algorithm>
+#include <cstdlib>
+
 namespace meshwise::detail {
 
 namespace {
@@ -37,13 +40,13 @@ Reach reach(const CutAxis& source, std::int64_t source_part, const CutAxis& targ
   const auto held = source.coordinates(source_part);
   if (held.empty()) return {};
   const auto first = target.part_at(held.start), last = target.part_at(held.stop - 1);
-  return last < first ? Reach{first, -1, first - last + 1} : Reach{first, 1, last - first + 1};
+  return {std::min(first, last), std::abs(last - first) + 1};
 }
 
 AxisOverlap overlap(const CutAxis& source, std::int64_t source_part, const CutAxis& target, std::int64_t target_part) {
   const auto reached = reach(source, source_part, target);
   return {intersect(source.coordinates(source_part), target.coordinates(target_part)), source.offset(source_part),
-          target.offset(target_part), reached.index_of(target_part), reached.count};
+          target.offset(target_part), target_part - reached.first, reached.count};
 }
 
 // Walks from overlap to overlap rather than over part numbers: empty parts, and parts that a step leaps over, cost nothing.

@@ -27,11 +27,9 @@ struct CutAxis {
   std::int64_t offset(std::int64_t part) const;
 };
 
-/// Local. The target parts from the one with a source part's first coordinate to the one with its last: first, first + step, ...
+/// Local. The target parts from the one with a source part's first coordinate to the one with its last.
 struct Reach {
-  std::int64_t first = 0, step = 1, count = 0;
-  std::int64_t part(std::int64_t index) const { return first + step * index; }
-  std::int64_t index_of(std::int64_t part) const { return (part - first) * step; }
+  std::int64_t first = 0, count = 0;
 };
 Reach reach(const CutAxis& source, std::int64_t source_part, const CutAxis& target);
 
