@@ -71,8 +71,7 @@ int run(bool model_first, int steps) {
   auto weights = mw::device_put(mw::zeros({64, 10}), NamedSharding(mesh, P(mw::none, "model")));
   auto bias = mw::device_put(mw::zeros({10}), NamedSharding(mesh, P("model")));
 
-  mw::print("pixels {}\n{}\nweights {}\n{}\nbias {}\n{}\n", mw::type_string(train.pixels), mw::visualize(train.pixels), mw::type_string(weights),
-            mw::visualize(weights), mw::type_string(bias), mw::visualize(bias));
+  mw::print("pixels  {}\nweights {}\nbias    {}\n", mw::visualize(train.pixels), mw::visualize(weights), mw::visualize(bias));
 
   mw::print("step   train loss   right of 1500   test loss   right of 297\n");
   Score on_train{}, on_test{};

@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
   const std::int64_t columns = ranks % 2 == 0 ? 2 : 1;
   const auto mesh = mw::make_mesh({ranks / columns, columns}, {"rows", "columns"});
   const auto image = mw::io::read(MESHWISE_EXAMPLE_DATA "/flower.h5", "/image", NamedSharding(mesh, P("rows", "columns")));
-  mw::print("{} on {}\n{}\n", mw::type_string(image), mesh, mw::visualize(image));
+  mw::print("{}\nimage {}\n", mesh, mw::visualize(image));
 
   const auto pixels = image.astype(mw::float64);
   const auto mean = mw::mean(pixels, {0, 1});

@@ -1,5 +1,7 @@
 // The vectors' names of operations, and what the library calls them.
 
+#include <algorithm>
+
 #include "common.hpp"
 
 namespace conformance {
@@ -177,7 +179,15 @@ std::map<std::string, Function> make_table() {
   t["reshape"] = [](const Args& a, const json& kw) -> Arrays { return {mw::reshape(array(a, 0), shape_of(kw["shape"]))}; };
   t["permute_dims"] = [](const Args& a, const json& kw) -> Arrays { return {mw::permute_dims(array(a, 0), ints_of(kw["axes"]))}; };
   t["transpose"] = [](const Args& a, const json& kw) -> Arrays { return {mw::transpose(array(a, 0), ints_of(kw["perm"]))}; };
-  t["expand_dims"] = [](const Args& a, const json& kw) -> Arrays { return {mw::expand_dims(array(a, 0), kw["axis"].get<std::int64_t>())}; };
+  t["expand_dims"] = [](const Args& a, const json& kw) -> Arrays {
+    auto axes = axes_of(kw["axis"]);
+    auto x = array(a, 0);
+    const auto ndim = x.ndim() + static_cast<std::int64_t>(axes.size());
+    for (auto& axis : axes) axis = mw::normalize_axis(axis, ndim, "expand_dims");
+    std::sort(axes.begin(), axes.end());
+    for (const auto axis : axes) x = mw::expand_dims(x, axis);
+    return {x};
+  };
   t["squeeze"] = [](const Args& a, const json& kw) -> Arrays { return {squeeze(a, kw)}; };
   t["broadcast_to"] = [](const Args& a, const json& kw) -> Arrays { return {mw::broadcast_to(array(a, 0), shape_of(kw["shape"]))}; };
   t["broadcast_arrays"] = [](const Args& a, const json&) -> Arrays { return mw::broadcast_arrays(arrays_of(a)); };
@@ -193,7 +203,10 @@ std::map<std::string, Function> make_table() {
   t["swapaxes"] = [](const Args& a, const json& kw) -> Arrays { return {mw::swapaxes(array(a, 0), kw["axis1"].get<std::int64_t>(), kw["axis2"].get<std::int64_t>())}; };
   t["pad"] = pad;
   t["index"] = index;
-  t["take"] = [](const Args& a, const json& kw) -> Arrays { return {mw::take(array(a, 0), array(a, 1), kw.value("axis", std::int64_t{0}))}; };
+  t["take"] = [](const Args& a, const json& kw) -> Arrays {
+    const auto axis = kw.value("axis", json());
+    return {axis.is_null() ? mw::take(mw::reshape(array(a, 0), {-1}), array(a, 1)) : mw::take(array(a, 0), array(a, 1), axis.get<std::int64_t>())};
+  };
   return t;
 }
 

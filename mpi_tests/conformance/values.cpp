@@ -8,6 +8,7 @@
 
 #include "../../src/ops/kernels/random_bits.hpp"
 #include "common.hpp"
+#include "meshwise/runtime/sequence.hpp"
 
 namespace conformance {
 
@@ -238,7 +239,12 @@ void values_once(const std::string& kind, const json& test, bool split) {
   const auto& out = test["out"];
   const auto wanted = out.is_array() ? out : json::array({out});
   expect(got.size() == wanted.size(), "{}: {} arrays", where, got.size());
-  for (std::size_t i = 0; i < got.size(); ++i) compare(got[i], bytes_of(wanted[i]), tolerance, where);
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    auto want = bytes_of(wanted[i]);
+    // zeros_like and its kin keep x's dtype (the Array API's rule); JAX with x64 off, which made these vectors, narrows 64 bits to 32.
+    if (fn.ends_with("_like") && !kw.contains("dtype")) want = mw::astype(mw::asarray(want), args[0].array()->dtype()).local_value();
+    compare(got[i], want, tolerance, where);
+  }
 }
 
 Run values(const std::string& kind) {
@@ -284,6 +290,9 @@ void promotion(const json& test) {
     throw Skip{group + " " + op};
   }
   if (test.contains("error")) return expect(refused.has_value(), "accepted as {}", mw::name(got));
+  // Complex numbers have no order here; JAX compares them lexicographically.
+  const bool ordering = op == "max" || op == "min" || op == "argmax" || op == "argmin";
+  if (ordering && mw::is_complex(dtype_of(args[0]))) return expect(refused.has_value(), "accepted");
   expect(!refused, "refused: {}", refused.value_or(""));
   expect(got == dtype_of(test["result"]), "{}", mw::name(got));
 }

@@ -3,6 +3,7 @@
 // runs to runs. Other splits are brought to that form first, and taken from it last.
 
 #include <algorithm>
+#include <array>
 
 #include "array/dispatch.hpp"
 #include "array/negotiate.hpp"
@@ -86,8 +87,16 @@ Pattern pattern_of(const Sharding& sharding, const Shape& shape, const std::vect
   return out;
 }
 
+/// A split axis of length 1 leaves devices with nothing.
+bool splits_a_single(const Sharding& sharding, const Shape& shape) {
+  for (std::int64_t d = 0; d < shape.ndim(); ++d)
+    if (shape[d] == 1 && sharding.split(d).parts > 1) return true;
+  return false;
+}
+
 /// Each device's new block is its old one, read in another shape.
 bool stays_local(const std::vector<Group>& groups, const Sharding& from, const Shape& old_shape, const Sharding& to, const Shape& shape) {
+  if (splits_a_single(from, old_shape) || splits_a_single(to, shape)) return false;
   return std::all_of(groups.begin(), groups.end(), [&](const Group& g) {
     if (g.from.size() == 1 && g.to.size() == 1) {
       const auto &a = from.split(g.from[0]), &b = to.split(g.to[0]);

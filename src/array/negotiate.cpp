@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <bit>
+
 #include "array/call.hpp"
 #include "meshwise/runtime/environment.hpp"
 
@@ -53,20 +57,18 @@ std::string operand_words(const Request& request, std::size_t i) {
                                     request.operation, operand_words(request, first), operand_words(request, second), order, y, x));
 }
 
-/// Explicit meshes are part of the operands' types: sizes, names and types must agree, whatever the devices.
+/// Explicit meshes are part of the operands' types: where one is Explicit, sizes, names and types of all must agree, whatever the devices.
 void check_mesh_types(const Request& request, std::span<const std::size_t> committed) {
-  const Mesh* first = nullptr;
-  std::size_t at = 0;
+  const auto mesh_of = [&](std::size_t i) -> const Mesh& { return request.operands[i].array()->sharding().mesh(); };
+  const auto first = std::find_if(committed.begin(), committed.end(), [&](std::size_t i) { return mesh_of(i).is_explicit(); });
+  if (first == committed.end()) return;
+  const auto& want = mesh_of(*first);
   for (const auto i : committed) {
-    const auto& mesh = request.operands[i].array()->sharding().mesh();
-    if (!mesh.is_explicit()) continue;
-    if (first == nullptr) {
-      first = &mesh;
-      at = i;
-    } else if (!(mesh == *first) && (mesh.axis_sizes() != first->axis_sizes() || mesh.axis_names() != first->axis_names() || mesh.axis_types() != first->axis_types())) {
+    const auto& mesh = mesh_of(i);
+    if (mesh == want || request.operands[i].array()->sharding().is_single_device()) continue;
+    if (mesh.axis_sizes() != want.axis_sizes() || mesh.axis_names() != want.axis_names() || mesh.axis_types() != want.axis_types())
       throw ShardingTypeError(fmt::format("{}: operands with Explicit axes need equal meshes. Got {} and {}. Use device_put to bring one of them to the other's mesh.",
-                                          request.operation, operand_words(request, at), operand_words(request, i)));
-    }
+                                          request.operation, operand_words(request, std::min(*first, i)), operand_words(request, std::max(*first, i))));
   }
 }
 
