@@ -27,6 +27,13 @@ constexpr std::int64_t longest_slow_run = 1 << 15, few_runs = 256;
 
 Ticket enter(std::string_view operation) { return detail::enter_world_call({operation, detail::hash_text(operation)}); }
 
+// A sharding in a call's words. Equal words are equal places: the middle of a long list is not printed, so its hash is.
+std::string words_of(const Sharding& sharding) {
+  const auto& devices = sharding.devices();
+  const auto rest = devices.size() > 64 ? fmt::format(" ({:016x})", devices.hash()) : std::string();
+  return fmt::format("{} over {}{}", to_string(sharding), to_string(devices), rest);
+}
+
 // `float32 8 16`: what rank 0 found, as text.
 std::string encode(const detail::Dataset& dataset) {
   return fmt::format("{} {}", name(dataset.dtype), fmt::join(dataset.shape.lengths(), " "));
@@ -140,7 +147,7 @@ void write_pieces(const Array& x, const std::string& path, std::int64_t offset) 
 Array read(const std::string& file, const std::string& dataset, const Sharding& sharding) {
   const auto ticket = enter("io::read");
   const auto call = read_call(file, dataset);
-  detail::same_call("io::read", fmt::format("{} on {}", call, to_string(sharding)), ticket);
+  detail::same_call("io::read", fmt::format("{} on {}", call, words_of(sharding)), ticket);
   const auto found = look_up(call, file, dataset, ticket);
   if (const auto entries = sharding.spec().size(); entries > found.shape.ndim())
     throw CheckpointError(fmt::format("{}: the dataset is {}[{}], so a spec has at most {} entries, and {} has {}", call,
@@ -172,7 +179,7 @@ void write(const std::string& file, const std::string& dataset, const Array& x, 
   const auto ticket = enter("io::write");
   const auto call = fmt::format("io::write('{}', '{}', {}{})", file, dataset, type_string(x), options.append ? ", append" : "");
   // A rank that threw here alone, for an array it alone has freed, would leave the others waiting.
-  detail::same_call("io::write", call + (x.is_deleted() ? " of a deleted array" : ""), ticket);
+  detail::same_call("io::write", fmt::format("{} on {}{}", call, words_of(x.sharding()), x.is_deleted() ? ", a deleted array" : ""), ticket);
   detail::check_alive(x, "io::write", "x");
   const auto rows = in_long_runs(x);
 

@@ -7,11 +7,14 @@
 namespace meshwise::detail {
 
 QuietErrors::QuietErrors() {
-  H5Eget_auto2(H5E_DEFAULT, &function_, &data_);
-  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  // Fails where the program has set a handler of HDF5's first interface: it could not be put back, so it stays.
+  known_ = H5Eget_auto2(H5E_DEFAULT, &function_, &data_) >= 0;
+  if (known_) H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
 }
 
-QuietErrors::~QuietErrors() { H5Eset_auto2(H5E_DEFAULT, function_, data_); }
+QuietErrors::~QuietErrors() {
+  if (known_) H5Eset_auto2(H5E_DEFAULT, function_, data_);
+}
 
 std::string hdf5_reason() {
   std::string reason;

@@ -44,6 +44,7 @@ class QuietErrors {
  private:
   H5E_auto2_t function_ = nullptr;
   void* data_ = nullptr;
+  bool known_ = false;
 };
 
 /// Local. Why the last HDF5 call failed: the innermost message of its error stack.
