@@ -91,14 +91,15 @@ struct Run {
   std::int64_t length = 1, step = 1;
 };
 
-/// Axes [from, to) as one run, if their strides fold.
+/// Axes [from, to) as one run, if their strides fold; without elements (an empty part) any strides do, and the length still counts.
 bool fold(const LocalArray& x, std::size_t from, std::size_t to, Run& run) {
+  const bool empty = x.size() == 0;
   run = {};
   bool started = false;
   for (std::size_t i = to; i-- > from;) {
     const auto length = x.shape()[static_cast<std::int64_t>(i)], stride = x.strides()[i];
     if (length == 1) continue;
-    if (started && stride != run.step * run.length) return false;
+    if (started && !empty && stride != run.step * run.length) return false;
     if (!started) run.step = stride;
     started = true;
     run.length *= length;
