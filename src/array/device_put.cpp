@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "array/call.hpp"
+#include "array/lockstep.hpp"
 #include "array/move.hpp"
 #include "array/place.hpp"
 #include "meshwise/plan/propagation.hpp"
@@ -32,12 +33,36 @@ std::vector<LocalShard> place_uncommitted(const Array& x, const Sharding& target
   return shards;
 }
 
+namespace {
+
+/// Every device has the whole: its box is a window there, and no plan is needed.
+std::vector<LocalShard> windows(const Array& x, const Sharding& target) {
+  std::vector<LocalShard> shards;
+  for (const auto& whole : ready_shards(x)) shards.push_back({whole.position, whole.data.box(target.index_at(x.shape(), whole.position))});
+  return shards;
+}
+
+/// A window that would keep a much larger block alive becomes a block of its own.
+std::vector<LocalShard> settled(std::vector<LocalShard> shards) {
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    auto& data = shards[i].data;
+    if (window_is_fair(data)) continue;
+    LocalArray own(data.shape(), data.dtype());
+    copy_values(data, own);
+    data = std::move(own);
+  }
+  return shards;
+}
+
+}  // namespace
+
 Moved place(const Array& x, const Sharding& target, const Ticket& ticket) {
   if (!x.committed()) return {place_uncommitted(x, target), nullptr};
   if (x.sharding().is_equivalent_to(target, x.ndim())) {
     // Placed alike already: the blocks are shared, a transfer in flight included.
     return {x.state()->shards, x.state()->transfer};
   }
+  if (x.sharding().is_fully_replicated() && x.sharding().devices() == target.devices()) return {windows(x, target), nullptr};
   return run_reshard(ready_shards(x), x.sharding(), target, x.shape(), x.dtype(), ticket);
 }
 
@@ -64,7 +89,10 @@ void check_placement(const Array& x, const Sharding& target, std::string_view op
 }
 
 Array put(const Array& x, const Sharding& target, PutOptions options, std::string_view operation) {
-  const auto call = call_of(operation, x, mix(target.hash(), options.donate ? 1 : 0));
+  if (in_lockstep()) compare_placements(x, target, operation);
+  // A recipe is all metadata, so that its values are checked too.
+  const auto rule = x.state()->kind == State::Kind::recipe && !x.is_deleted() ? x.state()->recipe.hash() : 0;
+  const auto call = call_of(operation, x, mix(target.hash(), mix(rule, options.donate ? 1 : 0)));
   const auto* from = &x.sharding().devices();
   const auto* to = &target.devices();
   auto ticket = !x.committed() || *from == *to ? enter_call(call, {to}) : enter_call(call, {from, to});
@@ -73,7 +101,10 @@ Array put(const Array& x, const Sharding& target, PutOptions options, std::strin
   if (same && !options.donate) return x;
   if (x.committed() && !same) describe(ticket, call, move_words(x, target));
   Moved moved;
-  run_local_part(operation, [&] { moved = place(x, target, ticket); });
+  run_local_part(operation, [&] {
+    moved = place(x, target, ticket);
+    if (moved.transfer == nullptr) moved.shards = settled(std::move(moved.shards));
+  });
   auto result = make_sharded_array(x.shape(), x.dtype(), target, true, std::move(moved.shards), std::move(moved.transfer));
   if (options.donate) delete_state(x, fmt::format("donated to {} ({})", operation, move_words(x, target)));
   return result;

@@ -32,6 +32,33 @@ Array compute_everywhere(const Request& request) {
   return make_everywhere_array(std::move(value));
 }
 
+/// Every operand lies as the result: each of this rank's blocks is computed from those in its place.
+Array compute_aligned(const Request& request, const Sharding& sharding) {
+  std::vector<const std::vector<LocalShard>*> blocks;
+  std::vector<LocalArray> inputs;
+  std::size_t leader = request.operands.size();
+  for (std::size_t i = 0; i < request.operands.size(); ++i) {
+    const auto* x = request.operands[i].array();
+    blocks.push_back(x != nullptr ? &ready_shards(*x) : nullptr);
+    inputs.push_back(x != nullptr ? LocalArray{} : literal_block(request, request.operands[i]));
+    if (x != nullptr && leader == request.operands.size()) leader = i;
+  }
+  std::vector<LocalShard> shards;
+  run_local_part(request.operation, [&] {
+    for (std::size_t device = 0; device < blocks[leader]->size(); ++device) {
+      const auto position = (*blocks[leader])[device].position;
+      const auto box = sharding.index_at(request.shape, position);
+      std::vector<Index> boxes(request.operands.size(), box);
+      for (std::size_t i = 0; i < inputs.size(); ++i) {
+        if (blocks[i] != nullptr) inputs[i] = (*blocks[i])[device].data;
+        else boxes[i] = Index{};
+      }
+      shards.push_back({position, request.kernel(inputs, {box, boxes})});
+    }
+  });
+  return make_sharded_array(request.shape, request.dtype, sharding, true, std::move(shards));
+}
+
 /// One device's blocks of every operand, and where they lie.
 struct Inputs {
   std::vector<LocalArray> blocks;
@@ -198,6 +225,7 @@ Array dispatch(const Request& request) {
     run_local_part(request.operation, [&] { result = compute_everywhere(request); });
     return result;
   }
+  if (negotiated.aligned) return compute_aligned(request, *negotiated.result);
   return Execution(request, negotiated).run();
 }
 

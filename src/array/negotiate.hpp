@@ -13,6 +13,7 @@ struct Negotiated {
   std::optional<Sharding> result{};    // absent: no operand is committed, every process computes the whole
   std::vector<OperandType> types{};    // the operands as the layout rules saw them on the result's mesh
   std::optional<Mesh> mesh{};          // the result's mesh
+  bool aligned = false;                // every operand lies exactly as the result does, or is a literal: nothing to decide, types is empty
 
   /// Local. `spec` on the result's mesh; `like` is handed back where it says the same.
   Sharding on_mesh(const PartitionSpec& spec, const Sharding& like) const;
