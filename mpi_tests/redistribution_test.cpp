@@ -1,5 +1,11 @@
 // ranks: 1 2 3 4 6 8
-// devices_per_rank: 8
+// devices_per_rank: 8 4@2 2@3
+// variant: nodes1 ranks=4 MESHWISE_NODE_SIZE=1
+// variant: nodes2 ranks=4 MESHWISE_NODE_SIZE=2
+// variant: nodes3 ranks=4 MESHWISE_NODE_SIZE=3
+// variant: chunks ranks=4 MESHWISE_CHUNK_BYTES=7
+// variant: tags ranks=2 MESHWISE_TAG_BOUND=100
+// variant: tcp ranks=4 OMPI_MCA_btl=tcp,self
 // timeout: 240
 #include <gtest/gtest.h>
 

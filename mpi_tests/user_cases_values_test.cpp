@@ -1,5 +1,5 @@
 // ranks: 1 2 3 4 6 8
-// devices_per_rank: 8
+// devices_per_rank: 8 4@2
 // What users of such systems ran into, restated: values of operations on sharded arrays.
 #include <gtest/gtest.h>
 
