@@ -18,7 +18,7 @@ using mw::testing::RandomPlacement, mw::testing::counting, mw::testing::wrong_sh
 
 namespace {
 
-std::string describe(const mw::Array& x) { return fmt::format("{} {} on {}", mw::type_string(x.dtype(), x.shape()), x.sharding().spec(), x.sharding().mesh().devices()); }
+std::string describe(const mw::Array& x) { return fmt::format("{} {} on {}", mw::type_string(x), x.sharding().spec(), x.sharding().mesh().devices()); }
 
 /// 2,000 movements over all rank counts of the default suite: chains, so that moved blocks are moved again.
 TEST(Redistribution, RandomMovesHoldTheirValues) {
