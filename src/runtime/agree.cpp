@@ -110,17 +110,11 @@ void agree(const std::function<void()>& f) {
 void quiesce() {
   using namespace detail;
   Runtime& r = runtime();
-  const auto peers = [&r] {
+  const auto oldest = [&r]() -> std::shared_ptr<Transfer> {
     const std::scoped_lock hold(r.lock);
-    std::vector<int> ranks;
-    for (const auto& movement : r.engine.live) {
-      for (const auto& task : movement->tasks) ranks.push_back(task.peer);
-    }
-    std::sort(ranks.begin(), ranks.end());
-    ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
-    return ranks;
+    return r.engine.live.empty() ? nullptr : r.engine.live.front();
   };
-  wait_for([&r] { return r.engine.live_count.load() == 0; }, {.what = "all transfers", .peers = peers});
+  while (const auto transfer = oldest()) transfer->wait();
 }
 
 void barrier() {
