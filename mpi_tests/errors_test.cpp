@@ -46,7 +46,7 @@ TEST(Errors, ShapesDtypesIndices) {
   expect_words(words<mw::ShapeError>([&] { x + mw::ones({4, 2}); }), {"add", "(4, 3)", "(4, 2)"});
   expect_words(words<mw::ShapeError>([&] { mw::matmul(x, x); }), {"matmul"});
   expect_words(words<mw::ShapeError>([&] { x.reshape({5, 5}); }), {"reshape", "(5, 5)"});
-  expect_words(words<mw::ShapeError>([&] { mw::max(mw::zeros({0})); }), {"max", "(0,)"});
+  expect_words(words<mw::ShapeError>([&] { mw::max(mw::zeros({0})); }), {"max", "float32[0]"});
   expect_words(words<mw::ShapeError>([&] { x.item<float>(); }), {"12"});
   expect_words(words<mw::DtypeError>([&] { mw::bitwise_and(x, x); }), {"bitwise_and", "float32"});
   expect_words(words<mw::DtypeError>([&] { mw::sum(x).item<double>(); }), {"float64", "float32"});
@@ -98,7 +98,7 @@ TEST(Errors, OneRankFailsInsideAgree) {
 
 TEST(Errors, OneRanksCallbackFails) {
   const auto last = mw::process_count() - 1;
-  const auto text = words<mw::Error>([&] {
+  const auto text = words<std::exception>([&] {  // the rank's own exception there, an Error elsewhere
     mw::make_array_from_callback({8, 2}, mw::float32, NamedSharding(line(), P("x")), [&](const mw::Index&, mw::LocalArray&) {
       if (mw::process_index() == last) throw std::runtime_error("no such file");
     });
@@ -109,8 +109,8 @@ TEST(Errors, OneRanksCallbackFails) {
 
 TEST(Errors, FilesThatAreNotThere) {
   expect_words(words<mw::CheckpointError>([] { mw::io::read("no_such_file.h5", "/x", NamedSharding(line(), P("x"))); }), {"no_such_file.h5"});
-  expect_words(words<mw::CheckpointError>([] { mw::io::read(std::string(MESHWISE_SOURCE_DIR) + "/examples/data/digits.h5", "/nothing", NamedSharding(line(), P("x"))); }),
-               {"/nothing", "images", "labels"});
+  const std::string digits = MESHWISE_SOURCE_DIR "/examples/data/digits.h5";
+  expect_words(words<mw::CheckpointError>([&] { mw::io::read(digits, "/nothing", NamedSharding(line(), P("x"))); }), {"/nothing", "images", "labels"});
   expect_working();
 }
 

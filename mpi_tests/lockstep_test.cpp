@@ -22,7 +22,7 @@ std::string mismatch(F&& f) {
 
 TEST(Lockstep, U073_CopiesThatDiffer) {
   const auto mesh = mw::make_mesh({4}, {"x"});
-  const auto text = mismatch([&] { mw::device_put(mw::full({4}, static_cast<double>(mw::process_index())), NamedSharding(mesh, P())); });
+  const auto text = mismatch([&] { mw::device_put(std::vector<float>(4, static_cast<float>(mw::process_index())), NamedSharding(mesh, P())); });
   for (const auto* word : {"ranks 0 and 1", "flat index 0", "0.0 on rank 0", "1.0 on rank 1"}) EXPECT_NE(text.find(word), std::string::npos) << text;
   const auto x = mw::device_put(mw::full({4}, 2.0), NamedSharding(mesh, P("x")));
   EXPECT_EQ(mw::sum(x).item<float>(), 8.0f);

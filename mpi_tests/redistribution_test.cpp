@@ -87,7 +87,7 @@ TEST(Redistribution, DonationDeletesTheSourceEverywhereAndNothingElse) {
     EXPECT_THROW(mw::device_put(twin, y.sharding()), mw::DonatedError);
     EXPECT_EQ(twin.shape(), shape);  // metadata stays readable
     EXPECT_EQ(wrong_shards(y), "") << "seed " << seed;
-    if (!other.is_deleted()) EXPECT_EQ(wrong_shards(other), "") << "seed " << seed;
+    if (!other.is_deleted()) { EXPECT_EQ(wrong_shards(other), "") << "seed " << seed; }
   }
 }
 

@@ -94,7 +94,7 @@ TEST(UserCases, U005_PositionIsNotDeviceId) {
   const auto sorted = mw::device_put(x, NamedSharding(make_mesh({3}, {"x"}, {.devices = {0, 2, 5}}), P("x")));
   EXPECT_EQ(by_device(sorted)[0], (Floats{0, 1}));
   for (const auto& shard : sorted.addressable_shards())
-    if (shard.device().id == 0) EXPECT_EQ(shard.data().view<float>()[1], 1.0f);
+    if (shard.device().id == 0) { EXPECT_EQ(shard.data().view<float>()[1], 1.0f); }
 }
 
 TEST(UserCases, U007_RefusalSaysWhichMeshes) {
@@ -196,7 +196,7 @@ TEST(UserCases, U065_MeshAndShardingAnewEachStep) {
   for (int i = 0; i < 1000; ++i) {
     const auto m = make_mesh({4}, {"x"}, {.devices = {0, 1, 2, 3}});
     const auto x = mw::device_put(iota({16}), NamedSharding(m, P("x")));
-    if (i % 250 == 0) EXPECT_EQ(mw::sum(x).item<float>(), 120.0f);
+    if (i % 250 == 0) { EXPECT_EQ(mw::sum(x).item<float>(), 120.0f); }
   }
   EXPECT_LE(mw::runtime_stats().communicators - before, 2);
 }
@@ -206,7 +206,7 @@ TEST(UserCases, U067_U069_LocalReadWhereTheValueIs) {
   const auto m = make_mesh({1, 4}, {"a", "b"}, {.devices = {0, 1, 2, 3}});
   const auto x = mw::device_put(iota({8}), NamedSharding(m, P("a"))), y = mw::device_put(iota({8}), NamedSharding(m, P("b")));
   EXPECT_TRUE(x.is_fully_replicated());
-  if (!x.addressable_shards().empty()) EXPECT_EQ(x.view<float>()[7], 7.0f);
+  if (!x.addressable_shards().empty()) { EXPECT_EQ(x.view<float>()[7], 7.0f); }
   if (!y.is_fully_addressable()) {
     const auto text = refusal([&] { y.view<float>(); });
     EXPECT_TRUE(mentions(text, {"P('b',)", "device_get"})) << text;

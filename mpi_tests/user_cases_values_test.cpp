@@ -105,7 +105,7 @@ TEST(UserCases, U077_U079_DonatedIsGoneWithAWord) {
       EXPECT_NE(std::string(error.what()).find("donated"), std::string::npos) << error.what();
     }
   }
-  EXPECT_NE(mw::to_string(x).find("donated"), std::string::npos) << mw::to_string(x);
+  EXPECT_THROW(mw::to_string(x), mw::DonatedError);
   EXPECT_EQ(x.shape(), (mw::Shape{8, 16}));
 }
 
@@ -117,7 +117,7 @@ TEST(UserCases, U081_HostBuffersAreCopied) {
     h.assign(n, -1.0f);
     h.clear();
     for (const auto& shard : x.addressable_shards())
-      if (shard.data().size() > 0) EXPECT_EQ(shard.data().view<float>()[0], static_cast<float>(shard.index()[0].start));
+      if (shard.data().size() > 0) { EXPECT_EQ(shard.data().view<float>()[0], static_cast<float>(shard.index()[0].start)); }
   }
 }
 

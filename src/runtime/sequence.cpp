@@ -120,10 +120,10 @@ void describe(Ticket& ticket, const Call& call, const std::string& details) {
   ticket.text = fmt::format("#{} {}", ticket.sequence, call.operation);
   if (call.shape) ticket.text += fmt::format(" {}[{}]", name(call.dtype), joined(*call.shape));
   if (!details.empty()) ticket.text += " " + details;
+  runtime().ledger.set_text(ticket.list, ticket.sequence, ticket.text);
   // Where ranks parted in a call that sent nothing, the call before this one is what tells them apart.
   if (ticket.sequence > 0)
-    if (const auto before = runtime().ledger.text_of(ticket.list, ticket.sequence - 1); !before.empty()) ticket.text += fmt::format(" (after {})", before.substr(0, before.find(" (after")));
-  runtime().ledger.set_text(ticket.list, ticket.sequence, ticket.text);
+    if (const auto before = runtime().ledger.text_of(ticket.list, ticket.sequence - 1); !before.empty()) ticket.text += fmt::format(" (after {})", before);
 }
 
 CallbackScope::CallbackScope(std::string_view what) : outer_(runtime().callback) { runtime().callback = what; }
