@@ -13,37 +13,50 @@
 // Device 1 wants [0:4, 3:6]. Rows 0:4 overlap the source parts 0:2 and 2:4, columns 3:6 the one source part 0:6. The product is its list:
 //   [0:2, 3:6]  held by 0 and 1: it has it itself, a copy;
 //   [2:4, 3:6]  held by 2 and 3: one of them sends. Devices 0 and 1 both ask for a piece of that box, and take turns: 0 asks 2, 1 asks 3.
-// A sender goes the other way: device 3 holds [2:4, 0:6], finds the target boxes that overlap it, and for each the devices whose turn is
-// 3's. Both ends compute the same formula from metadata alone, so each knows the other's list without a word said.
+// A sender goes the other way: device 3 holds [2:4, 0:6], and finds on each axis the target parts that overlap it; their product is
+// the target boxes, and each has its readers, of which those are served whose turn is 3's. Both ends compute the same formula from
+// metadata alone, so each knows the other's list without a word said; and as every step is division, the number of devices costs nothing.
+//
+// Words: a *holder* is a device of the source, by its position in the source's list; a *reader* one of the target. A box is numbered by
+// its first holder or reader (redistribution_holders.hpp). Whole boxes that need not be copied: redistribution_sharing.cpp.
 #include "meshwise/plan/redistribution.hpp"
 
 #include <algorithm>
-#include <limits>
-#include <tuple>
+#include <utility>
 
 #include "plan/redistribution_planner.hpp"
 
 namespace meshwise {
+
+DevicePlan plan_device(const Movement& movement, const Topology& topology, const Device& device) {
+  const detail::Planner planner(movement, topology);
+  return {device, planner.receives(device), planner.sends(device)};
+}
+
+bool piece_order(const Piece& a, const Piece& b) {
+  if (a.target.id != b.target.id) return a.target.id < b.target.id;
+  if (a.source.id != b.source.id) return a.source.id < b.source.id;
+  return std::lexicographical_compare(a.box.begin(), a.box.end(), b.box.begin(), b.box.end(),
+                                      [](const Range& x, const Range& y) { return x.start < y.start; });
+}
+
 namespace detail {
 
 namespace {
+
+/// The peers after this rank first, so that not everyone turns to rank 0 at once; what stays in the process comes before all.
+void order_by_peer(std::vector<Piece>& pieces, std::int64_t rank, Device Piece::* peer) {
+  const auto key = [&](const Piece& p) { return std::pair((p.*peer).rank < rank, (p.*peer).rank); };
+  std::stable_sort(pieces.begin(), pieces.end(), [&](const Piece& a, const Piece& b) {  // they come in sorted runs
+    return key(a) != key(b) ? key(a) < key(b) : piece_order(a, b);
+  });
+}
 
 /// How many of a box's holders one process has. It may differ from box to box on odd lists; both ends take the first box's.
 std::int64_t copies_in_first_process(const Holders& holders, std::int64_t devices_per_rank) {
   if (holders.devices().size() == 0) return 1;
   const auto rank = holders.devices()[0].rank;
   return static_cast<std::int64_t>(holders.within(0, {rank * devices_per_rank, (rank + 1) * devices_per_rank}).size());
-}
-
-Overlap extended(const Turns& turns, const Overlap& so_far, const AxisOverlap& axis) {
-  Overlap longer{{}, so_far.source_box + axis.source_offset, so_far.target_box + axis.target_offset,
-                 turns.add(so_far.turn, axis.index, axis.count)};
-  std::vector<Range> ranges;
-  ranges.reserve(static_cast<std::size_t>(so_far.box.ndim()) + 1);
-  ranges.assign(so_far.box.begin(), so_far.box.end());
-  ranges.push_back(axis.range);
-  longer.box = Index(std::move(ranges));
-  return longer;
 }
 
 }  // namespace
@@ -57,148 +70,7 @@ Planner::Planner(const Movement& movement, const Topology& topology)
       copies_per_process_(copies_in_first_process(source_, devices_per_rank_)),
       turns_(target_.copies(), (source_.copies().parts + copies_per_process_ - 1) / copies_per_process_) {}
 
-// ---- who is near whom: ranges of device ids ----
-
-Range Planner::process(const Device& device) const { return {device.rank * devices_per_rank_, (device.rank + 1) * devices_per_rank_}; }
-
-Range Planner::node(const Device& device) const {
-  if (topology_.ranks_per_node <= 0) return {0, std::numeric_limits<std::int64_t>::max()};
-  const auto size = topology_.ranks_per_node * devices_per_rank_, number = topology_.node_of(device.rank);
-  return {number * size, (number + 1) * size};
-}
-
-Range Planner::sharers(const Device& device) const { return topology_.node_shares_memory ? node(device) : process(device); }
-
-// ---- which boxes overlap: the product of what overlaps on each axis ----
-
-/// Everything the reader's box is made of, in increasing coordinates.
-std::vector<Overlap> Planner::overlaps_of(std::int64_t reader) const {
-  std::vector<Overlap> found{{{}, source_.first_box(), target_.first_box(), turns_.of_copy(target_.copy_of(reader))}};
-  for (std::size_t d = 0; d < target_.axes().size(); ++d) {
-    const auto axis = overlaps(source_.axes()[d], target_.axes()[d], target_.axes()[d].split->part_at(reader));
-    std::vector<Overlap> longer;
-    longer.reserve(found.size() * axis.size());
-    for (const auto& o : found)
-      for (const auto& a : axis) longer.push_back(extended(turns_, o, a));
-    found = std::move(longer);
-  }
-  return found;
-}
-
-std::optional<Overlap> Planner::overlap_of(std::int64_t holder, std::int64_t reader) const {
-  Overlap found{{}, source_.first_box(), target_.first_box(), turns_.of_copy(target_.copy_of(reader))};
-  for (std::size_t d = 0; d < target_.axes().size(); ++d) {
-    const auto &source = source_.axes()[d], &target = target_.axes()[d];
-    const auto axis = overlap(source, source.split->part_at(holder), target, target.split->part_at(reader));
-    if (axis.range.empty()) return std::nullopt;
-    found = extended(turns_, found, axis);
-  }
-  return found;
-}
-
-// ---- whole boxes: shared, not copied ----
-
-/// The two boxes are the same elements in the same order, so one block can be both.
-bool Planner::is_exact(const Overlap& overlap) const {
-  const auto elements = overlap.box.num_elements();
-  if (target_.elements(overlap.target_box) != elements || source_.elements(overlap.source_box) != elements) return false;
-  const auto view = [](const End& end, std::int64_t d) {
-    return end.views.empty() ? AxisView{.axis = d} : end.views[static_cast<std::size_t>(d)];
-  };
-  const auto &from = movement_.source, &to = movement_.target;
-  for (std::int64_t d = 0; d < overlap.box.ndim(); ++d) {
-    if (overlap.box[d].size() == 1) continue;  // its step, and its place among the axes, say nothing about memory
-    if (view(from, d).step != view(to, d).step) return false;
-    for (std::int64_t e = 0; e < d; ++e)
-      if (overlap.box[e].size() > 1 && (view(from, e).axis < view(from, d).axis) != (view(to, e).axis < view(to, d).axis)) return false;
-  }
-  return true;
-}
-
-/// The device whose old block the reader can take as its new one: itself, one of its process, one it shares memory with.
-std::optional<std::int64_t> Planner::exact_holder(const Overlap& overlap, const Device& reader) const {
-  if (!source_.first_within(overlap.source_box, sharers(reader)) || !is_exact(overlap)) return std::nullopt;
-  if (const auto own = source_.find(reader.id); own && source_.box_of(*own) == overlap.source_box) return own;
-  if (const auto near = source_.first_within(overlap.source_box, process(reader))) return near;
-  return source_.first_within(overlap.source_box, sharers(reader));
-}
-
-/// Of the devices that want one box and can share its block, the first in the list gets it.
-bool Planner::receives_for_sharers(std::int64_t target_box, std::int64_t reader) const {
-  return target_.first_within(target_box, sharers(target_.devices()[reader])) == reader;
-}
-
-// ---- parts of boxes: which holder gives a piece ----
-
-/// The reader's own copy, else its process's, else in turn one on its node, else in turn one anywhere.
-std::int64_t Planner::holder_for(const Overlap& overlap, std::int64_t reader) const {
-  const auto device = target_.devices()[reader];
-  const auto box = overlap.source_box;
-  if (const auto own = source_.find(device.id); own && source_.box_of(*own) == box) return *own;
-  if (source_.copies().parts == 1) return box;
-  if (const auto near = source_.first_within(box, process(device))) return *near;
-  // Boxes with one reader each must not all ask their first holder: the turns of box b begin at b.
-  const auto turn = box + overlap.turn.number;
-  if (topology_.ranks_per_node > 0)
-    if (const auto near = source_.within(box, node(device)); !near.empty())
-      return near[static_cast<std::size_t>(turn % static_cast<std::int64_t>(near.size()))];
-  return source_.holder(box, turn % turns_.holders() * copies_per_process_);
-}
-
-Planner::Readers Planner::readers_of(std::int64_t holder) const {
-  Readers readers{{}, target_.copies().parts};
-  for (std::size_t d = 0; d < source_.axes().size(); ++d) {
-    const auto& source = source_.axes()[d];
-    readers.reaches.push_back(reach(source, source.split->part_at(holder), target_.axes()[d]));
-    readers.count *= readers.reaches.back().count;
-  }
-  return readers;
-}
-
-std::int64_t Planner::reader(const Readers& readers, std::int64_t number) const {
-  Turn turn{number, readers.count};
-  auto box = target_.first_box();
-  for (auto d = readers.reaches.size(); d-- > 0;) {
-    const auto [first, size] = readers.reaches[d];
-    box += target_.axes()[d].offset(first + turns_.remove(turn, size));
-  }
-  return target_.holder(box, turns_.copy_of(turn));
-}
-
-/// The readers whose holder_for may be this holder: those on its node, and those whose turn it is.
-std::vector<std::int64_t> Planner::possible_readers(std::int64_t holder) const {
-  const auto all = readers_of(holder);
-  std::vector<std::int64_t> readers;
-  const auto near = topology_.ranks_per_node > 0 ? node(source_.devices()[holder]) : Range{};
-  if (all.count <= near.size()) {
-    for (std::int64_t n = 0; n < all.count; ++n) readers.push_back(reader(all, n));
-    return readers;
-  }
-  for (auto id = near.start; id < near.stop; ++id)
-    if (const auto position = target_.find(id)) readers.push_back(*position);
-  const auto copy = source_.copy_of(holder), holders = turns_.holders();
-  if (copy % copies_per_process_ != 0) return readers;
-  const auto turn = (copy / copies_per_process_ - source_.box_of(holder) % holders + holders) % holders;
-  for (auto n = turn; n < all.count; n += holders) {
-    const auto position = reader(all, n), id = target_.devices().id(position);
-    if (id < near.start || id >= near.stop) readers.push_back(position);
-  }
-  return readers;
-}
-
 // ---- the lists ----
-
-namespace {
-
-/// The peers after this rank first, so that not everyone turns to rank 0 at once; what stays in the process comes before all.
-void order_by_peer(std::vector<Piece>& pieces, std::int64_t rank, Device Piece::* peer) {
-  const auto key = [&](const Piece& p) { return std::pair((p.*peer).rank < rank, (p.*peer).rank); };
-  std::sort(pieces.begin(), pieces.end(), [&](const Piece& a, const Piece& b) {
-    return key(a) != key(b) ? key(a) < key(b) : piece_order(a, b);
-  });
-}
-
-}  // namespace
 
 std::vector<Piece> Planner::receives(const Device& device) const {
   const auto position = target_.find(device.id);
@@ -229,61 +101,122 @@ std::vector<Piece> Planner::receives(const Device& device) const {
 
 std::vector<Piece> Planner::sends(const Device& device) const {
   std::vector<Piece> pieces;
-  if (const auto position = source_.find(device.id))
-    for (const auto reader : possible_readers(*position)) {
+  if (const auto position = source_.find(device.id)) {
+    const auto all = readers_of(*position);
+    for (const auto reader : possible_readers(*position, all)) {
       const auto taker = target_.devices()[reader];
       if (taker.rank == device.rank) continue;
-      auto overlap = overlap_of(*position, reader);
+      auto overlap = overlap_of(*position, all, reader);
       if (overlap && receives_for_sharers(overlap->target_box, reader) && holder_for(*overlap, reader) == position &&
           !exact_holder(*overlap, taker))
         pieces.push_back({device, taker, std::move(overlap->box), Action::send});
     }
+  }
   if (topology_.node_shares_memory) lend(device, pieces);
   order_by_peer(pieces, device.rank, &Piece::target);
   return pieces;
 }
 
-/// The blocks of this device that other processes of the node take as they are: its old one, and the new one it receives for them.
-void Planner::lend(const Device& device, std::vector<Piece>& pieces) const {
-  std::vector<std::int64_t> boxes;  // of the target
-  if (const auto position = source_.find(device.id); position && source_.first_within(source_.box_of(*position), node(device)) == position)
-    if (const auto all = readers_of(*position); all.count > 0)
-      // Any reader will do: a box that overlaps several is not exactly one.
-      if (const auto overlap = overlap_of(*position, reader(all, 0)); overlap && is_exact(*overlap)) boxes.push_back(overlap->target_box);
-  if (const auto position = target_.find(device.id); position && receives_for_sharers(target_.box_of(*position), *position))
-    if (boxes.empty() || boxes.front() != target_.box_of(*position)) boxes.push_back(target_.box_of(*position));
-  for (const auto box : boxes)
-    for (const auto reader : target_.within(box, node(device))) {
-      const auto taker = target_.devices()[reader];
-      if (taker.rank == device.rank) continue;
-      for (auto& piece : receives(taker))
-        if (piece.source == device && piece.action == Action::hand_over) pieces.push_back(std::move(piece));
-    }
+// ---- which boxes overlap: the product of what overlaps on each axis ----
+
+namespace {
+
+Overlap extended(Overlap so_far, std::size_t d, const AxisOverlap& axis, const Turns& turns) {
+  so_far.box[static_cast<std::int64_t>(d)] = axis.range;
+  so_far.source_box += axis.source_offset;
+  so_far.target_box += axis.target_offset;
+  so_far.turn = turns.add(so_far.turn, axis.index, axis.count);
+  return so_far;
 }
 
-std::int64_t Planner::unavoidable_elements(const Device& device) const {
-  const auto position = target_.find(device.id);
-  if (!position) return 0;
-  const auto found = overlaps_of(*position);
-  if (found.empty() || !receives_for_sharers(found.front().target_box, *position)) return 0;
-  std::int64_t elements = 0;
-  for (const auto& o : found)
-    if (!source_.first_within(o.source_box, sharers(device))) elements += o.box.num_elements();
-  return elements;
+}  // namespace
+
+/// What every overlap of a reader begins with, before any axis is looked at.
+Overlap Planner::start(std::int64_t reader) const {
+  return {Index::whole(movement_.extent), source_.first_box(), target_.first_box(), turns_.of_copy(target_.copy_of(reader))};
+}
+
+/// Everything the reader's box is made of, in increasing coordinates.
+std::vector<Overlap> Planner::overlaps_of(std::int64_t reader) const {
+  std::vector<Overlap> found{start(reader)};
+  for (std::size_t d = 0; d < target_.axes().size(); ++d) {
+    const auto axis = overlaps(source_.axes()[d], target_.axes()[d], target_.axes()[d].split->part_at(reader));
+    std::vector<Overlap> longer;
+    longer.reserve(found.size() * axis.size());
+    for (const auto& o : found)
+      for (const auto& a : axis) longer.push_back(extended(o, d, a, turns_));
+    found = std::move(longer);
+  }
+  return found;
+}
+
+std::optional<Overlap> Planner::overlap_of(std::int64_t holder, const Readers& all, std::int64_t reader) const {
+  auto found = start(reader);
+  for (std::size_t d = 0; d < target_.axes().size(); ++d) {
+    const auto &source = source_.axes()[d], &target = target_.axes()[d];
+    const auto axis = overlap(source, source.split->part_at(holder), target, target.split->part_at(reader), all.reaches[d]);
+    if (axis.range.empty()) return std::nullopt;
+    found = extended(std::move(found), d, axis, turns_);
+  }
+  return found;
+}
+
+// ---- which holder serves which reader ----
+
+/// The reader's own copy, else its process's, else in turn one on its node, else in turn one anywhere.
+std::int64_t Planner::holder_for(const Overlap& overlap, std::int64_t reader) const {
+  const auto device = target_.devices()[reader];
+  const auto box = overlap.source_box;
+  if (const auto own = source_.find(device.id); own && source_.box_of(*own) == box) return *own;
+  if (source_.copies().parts == 1) return box;
+  if (const auto near = source_.first_within(box, process(device))) return *near;
+  // Boxes with one reader each must not all ask their first holder: the turns of box b begin at b.
+  const auto turn = box + overlap.turn.number;
+  if (topology_.ranks_per_node > 0)
+    if (const auto near = source_.within(box, node(device)); !near.empty())
+      return near[static_cast<std::size_t>(turn % static_cast<std::int64_t>(near.size()))];
+  return source_.holder(box, turn % turns_.holders() * copies_per_process_);
+}
+
+Planner::Readers Planner::readers_of(std::int64_t holder) const {
+  Readers readers{{}, target_.copies().parts};
+  for (std::size_t d = 0; d < source_.axes().size(); ++d) {
+    const auto& source = source_.axes()[d];
+    readers.reaches.push_back(reach(source, source.split->part_at(holder), target_.axes()[d]));
+    readers.count *= readers.reaches.back().count;
+  }
+  return readers;
+}
+
+std::int64_t Planner::reader(const Readers& all, std::int64_t number) const {
+  Turn turn{number, all.count};
+  auto box = target_.first_box();
+  for (auto d = all.reaches.size(); d-- > 0;) {
+    const auto [first, size] = all.reaches[d];
+    box += target_.axes()[d].offset(first + turns_.remove(turn, size));
+  }
+  return target_.holder(box, turns_.copy_of(turn));
+}
+
+/// The readers whose holder_for may be this holder: those on its node, and those whose turn it is.
+std::vector<std::int64_t> Planner::possible_readers(std::int64_t holder, const Readers& all) const {
+  std::vector<std::int64_t> readers;
+  const auto near = topology_.ranks_per_node > 0 ? node(source_.devices()[holder]) : Range{};
+  if (all.count <= near.size()) {
+    for (std::int64_t n = 0; n < all.count; ++n) readers.push_back(reader(all, n));
+    return readers;
+  }
+  for (auto id = near.start; id < near.stop; ++id)
+    if (const auto position = target_.find(id)) readers.push_back(*position);
+  const auto copy = source_.copy_of(holder), holders = turns_.holders();
+  if (copy % copies_per_process_ != 0) return readers;
+  const auto turn = (copy / copies_per_process_ - source_.box_of(holder) % holders + holders) % holders;
+  for (auto n = turn; n < all.count; n += holders) {
+    const auto position = reader(all, n), id = target_.devices().id(position);
+    if (id < near.start || id >= near.stop) readers.push_back(position);
+  }
+  return readers;
 }
 
 }  // namespace detail
-
-bool piece_order(const Piece& a, const Piece& b) {
-  if (a.target.id != b.target.id) return a.target.id < b.target.id;
-  if (a.source.id != b.source.id) return a.source.id < b.source.id;
-  return std::lexicographical_compare(a.box.begin(), a.box.end(), b.box.begin(), b.box.end(),
-                                      [](const Range& x, const Range& y) { return x.start < y.start; });
-}
-
-DevicePlan plan_device(const Movement& movement, const Topology& topology, const Device& device) {
-  const detail::Planner planner(movement, topology);
-  return {device, planner.receives(device), planner.sends(device)};
-}
-
 }  // namespace meshwise

@@ -27,6 +27,7 @@ Range CutAxis::coordinates(std::int64_t p) const {
 }
 
 std::int64_t CutAxis::part_at(std::int64_t coordinate) const {
+  if (split->parts == 1) return 0;
   return part_of((start + step * coordinate) / unit, split->parts, units);
 }
 
@@ -43,8 +44,7 @@ Reach reach(const CutAxis& source, std::int64_t source_part, const CutAxis& targ
   return {std::min(first, last), std::abs(last - first) + 1};
 }
 
-AxisOverlap overlap(const CutAxis& source, std::int64_t source_part, const CutAxis& target, std::int64_t target_part) {
-  const auto reached = reach(source, source_part, target);
+AxisOverlap overlap(const CutAxis& source, std::int64_t source_part, const CutAxis& target, std::int64_t target_part, Reach reached) {
   return {intersect(source.coordinates(source_part), target.coordinates(target_part)), source.offset(source_part),
           target.offset(target_part), target_part - reached.first, reached.count};
 }
@@ -52,8 +52,10 @@ AxisOverlap overlap(const CutAxis& source, std::int64_t source_part, const CutAx
 // Walks from overlap to overlap rather than over part numbers: empty parts, and parts that a step leaps over, cost nothing.
 std::vector<AxisOverlap> overlaps(const CutAxis& source, const CutAxis& target, std::int64_t target_part) {
   std::vector<AxisOverlap> found;
-  for (auto rest = target.coordinates(target_part); !rest.empty(); rest.start = found.back().range.stop)
-    found.push_back(overlap(source, source.part_at(rest.start), target, target_part));
+  for (auto rest = target.coordinates(target_part); !rest.empty(); rest.start = found.back().range.stop) {
+    const auto source_part = source.part_at(rest.start);
+    found.push_back(overlap(source, source_part, target, target_part, reach(source, source_part, target)));
+  }
   return found;
 }
 

@@ -35,11 +35,11 @@ Reach reach(const CutAxis& source, std::int64_t source_part, const CutAxis& targ
 
 /// Local. Where a source part and a target part overlap, on one axis.
 struct AxisOverlap {
-  Range range{};                                         // of coordinates
-  std::int64_t source_offset = 0, target_offset = 0;     // of the two parts
-  std::int64_t index = 0, count = 0;                     // of the target part in the source part's reach
+  Range range{};                                      // of coordinates
+  std::int64_t source_offset = 0, target_offset = 0;  // of the two parts
+  std::int64_t index = 0, count = 0;                  // of the target part in the source part's reach
 };
-AxisOverlap overlap(const CutAxis& source, std::int64_t source_part, const CutAxis& target, std::int64_t target_part);
+AxisOverlap overlap(const CutAxis& source, std::int64_t source_part, const CutAxis& target, std::int64_t target_part, Reach reached);
 
 /// Local. The source parts that a target part overlaps, in increasing coordinates: O(of them).
 std::vector<AxisOverlap> overlaps(const CutAxis& source, const CutAxis& target, std::int64_t target_part);

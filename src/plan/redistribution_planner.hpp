@@ -34,8 +34,7 @@ class Planner {
   Range node(const Device& device) const;
   Range sharers(const Device& device) const;
 
-  std::optional<Overlap> overlap_of(std::int64_t holder, std::int64_t reader) const;
-  std::vector<Overlap> overlaps_of(std::int64_t reader) const;
+  // Below, a holder is a position in the source's list and a reader one in the target's.
 
   /// All readers of a holder's box: the target parts it reaches on each axis, by the copies of each target box.
   struct Readers {
@@ -43,8 +42,12 @@ class Planner {
     std::int64_t count = 0;
   };
   Readers readers_of(std::int64_t holder) const;
-  std::int64_t reader(const Readers& readers, std::int64_t number) const;
-  std::vector<std::int64_t> possible_readers(std::int64_t holder) const;
+  std::int64_t reader(const Readers& all, std::int64_t number) const;
+  std::vector<std::int64_t> possible_readers(std::int64_t holder, const Readers& all) const;
+
+  Overlap start(std::int64_t reader) const;
+  std::vector<Overlap> overlaps_of(std::int64_t reader) const;
+  std::optional<Overlap> overlap_of(std::int64_t holder, const Readers& all, std::int64_t reader) const;
 
   bool is_exact(const Overlap& overlap) const;
   std::optional<std::int64_t> exact_holder(const Overlap& overlap, const Device& reader) const;
