@@ -91,9 +91,13 @@ if [[ -n $one ]]; then
   exec "$program" "$@"
 fi
 
+# mpirun's own accounts of a program that ends with an error are 11 lines, a signal's or not: we say it in one (--verbose gives them back).
+quiet=(-q)
+for word in ${options[@]+"${options[@]}"}; do [[ $word == --verbose || $word == -v ]] && quiet=(); done
+
 # mpirun stays in our process group, so Ctrl-C reaches it; `<&0` because bash would take its input away.
 state=$(mktemp -d "${TMPDIR:-/tmp}/meshwise-run.XXXXXX") || exit 1
-mpirun -n "$ranks" --report-uri "$state/uri" ${options[@]+"${options[@]}"} "$program" "$@" <&0 &
+mpirun ${quiet[@]+"${quiet[@]}"} -n "$ranks" --report-uri "$state/uri" ${options[@]+"${options[@]}"} "$program" "$@" <&0 &
 child=$!
 
 # Ends mpirun, which ends its ranks; gently first. A Ctrl-C it has got itself, a signal to this script alone it has not.
@@ -113,6 +117,9 @@ status=$?
 if [[ -n $interrupted ]]; then
   wait "$child" 2>/dev/null
   case $interrupted in INT) status=130 ;; TERM) status=143 ;; HUP) status=129 ;; esac
+fi
+if [[ -z $interrupted ]] && ((status > 128 && status < 160 && ${#quiet[@]})); then
+  say "$(basename "$program"): a rank ended by signal $((status - 128)) ($(kill -l $((status - 128)) 2>/dev/null)), and the job with it"
 fi
 # A job that died leaves its shared segments in memory: HOST.UID.JOB.RANK, with the job's number + 1 in hex.
 if ((status)) && [[ -s $state/uri ]]; then
