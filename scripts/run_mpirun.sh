@@ -121,6 +121,7 @@ fi
 if [[ -z $interrupted ]] && ((status > 128 && status < 160 && ${#quiet[@]})); then
   say "$(basename "$program"): a rank ended by signal $((status - 128)) ($(kill -l $((status - 128)) 2>/dev/null)), and the job with it"
 fi
+if ((status == 110 && ${#quiet[@]})); then say "$(basename "$program"): ended at mpirun's --timeout"; fi
 # A job that died leaves its shared segments in memory: HOST.UID.JOB.RANK, with the job's number + 1 in hex.
 if ((status)) && [[ -s $state/uri ]]; then
   read -r uri <"$state/uri"
