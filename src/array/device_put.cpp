@@ -56,6 +56,10 @@ std::vector<LocalShard> settled(std::vector<LocalShard> shards) {
 
 }  // namespace
 
+bool holds_already(const Array& x, const Sharding& target) {
+  return !x.committed() || (x.sharding().devices() == target.devices() && (x.sharding().is_fully_replicated() || x.sharding().is_equivalent_to(target, x.ndim())));
+}
+
 Moved place(const Array& x, const Sharding& target, const Ticket& ticket) {
   if (!x.committed()) return {place_uncommitted(x, target), nullptr};
   if (x.sharding().is_equivalent_to(target, x.ndim())) {
@@ -99,7 +103,7 @@ Array put(const Array& x, const Sharding& target, PutOptions options, std::strin
   check_placement(x, target, operation, "x");
   const bool same = x.committed() && x.sharding() == target;
   if (same && !options.donate) return x;
-  if (x.committed() && !same) describe(ticket, call, move_words(x, target));
+  if (!same && !holds_already(x, target)) describe(ticket, call, move_words(x, target));
   Moved moved;
   run_local_part(operation, [&] {
     moved = place(x, target, ticket);

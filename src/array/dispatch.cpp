@@ -109,7 +109,7 @@ class Execution {
       placements_.push_back(negotiated_.on_mesh(form_.operands[i], x->sharding()));
       const auto& want = *placements_.back();
       const bool here = x->committed() && (x->sharding() == want || x->sharding().is_equivalent_to(want, x->ndim()));
-      blocks_.push_back(here ? ready_shards(*x) : bring(*x, want, x->committed() ? ticket() : negotiated_.ticket));
+      blocks_.push_back(here ? ready_shards(*x) : bring(*x, want, holds_already(*x, want) ? negotiated_.ticket : ticket()));
     }
   }
 

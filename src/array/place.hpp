@@ -9,6 +9,9 @@ namespace meshwise::detail {
 /// Local. This rank's shards of an uncommitted x on `target`: each distinct box once.
 std::vector<LocalShard> place_uncommitted(const Array& x, const Sharding& target);
 
+/// Local. Whether each device already holds what it shall have, so that placing x there sends nothing.
+bool holds_already(const Array& x, const Sharding& target);
+
 /// Collective over x's and the target's devices. x's shards on `target`, shared, made or moving.
 Moved place(const Array& x, const Sharding& target, const Ticket& ticket);
 
