@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "base/hash.hpp"
+#include "meshwise/base/hash.hpp"
 #include "meshwise/base/error.hpp"
 
 namespace meshwise {

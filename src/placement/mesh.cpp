@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "base/hash.hpp"
+#include "meshwise/base/hash.hpp"
 #include "meshwise/base/error.hpp"
 #include "meshwise/base/shape.hpp"
 #include "placement/text.hpp"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/hash.hpp"
+#include "meshwise/base/hash.hpp"
 #include "meshwise/base/error.hpp"
 #include "placement/text.hpp"
 

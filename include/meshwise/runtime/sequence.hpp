@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "meshwise/base/dtype.hpp"
+#include "meshwise/base/hash.hpp"
 #include "meshwise/base/shape.hpp"
 #include "meshwise/placement/device.hpp"
 
@@ -50,19 +51,5 @@ class CallbackScope {
  private:
   std::string_view outer_;
 };
-
-/// Local. Mixes b into a: the library's one hash step (64-bit, the same on every machine).
-constexpr std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
-  std::uint64_t x = a ^ (b + 0x9E3779B97F4A7C15ull + (a << 6) + (a >> 2));
-  x ^= x >> 32;
-  x *= 0xD6E8FEB86659FD93ull;
-  x ^= x >> 32;
-  return x;
-}
-constexpr std::uint64_t hash_text(std::string_view s) {
-  std::uint64_t h = 0xCBF29CE484222325ull;
-  for (char c : s) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001B3ull;
-  return h;
-}
 
 }  // namespace meshwise::detail
