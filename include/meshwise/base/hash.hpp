@@ -1,6 +1,7 @@
 #pragma once
 // Hashes that are the same on every rank and in every run: std::hash promises neither.
 
+#include <concepts>
 #include <cstdint>
 #include <string_view>
 
@@ -14,7 +15,11 @@ constexpr std::uint64_t mix(std::uint64_t seed, std::uint64_t value) {
   return z ^ (z >> 31);
 }
 
-constexpr std::uint64_t mix(std::uint64_t seed, std::int64_t value) { return mix(seed, static_cast<std::uint64_t>(value)); }
+template <std::integral T>
+  requires(!std::same_as<T, std::uint64_t>)
+constexpr std::uint64_t mix(std::uint64_t seed, T value) {
+  return mix(seed, static_cast<std::uint64_t>(value));
+}
 
 inline std::uint64_t mix(std::uint64_t seed, std::string_view text) {
   std::uint64_t h = mix(seed, std::uint64_t{text.size()});
