@@ -111,42 +111,44 @@ TEST(Hdf5Read, LinksEnumsAndOddNames) {
   for (const auto* name : {"/a b/é/x", "a b//é/x/", "soft", "enum"}) expect_test_values(read(file, name, rows), {5}, Dtype::int16, rows);
 }
 
-// Sums over the elements of every shard that is nobody's copy.
-template <class T, class F>
-std::int64_t total(const mw::Array& x, F&& f) {
-  std::int64_t sum = 0;
+// Sums over the elements of every shard that is nobody's copy: f adds element i of value v to them.
+template <class T, std::size_t N, class F>
+std::array<std::int64_t, N> totals(const mw::Array& x, F&& f) {
+  std::array<std::int64_t, N> sums{};
   for (const auto& shard : x.addressable_shards()) {
     if (shard.replica_id() != 0) continue;
     const auto view = shard.data().template view<T>();
-    for (std::int64_t k = 0; k < view.size(); ++k) sum += f(view[k], linear_index(x.shape(), shard.index(), k));
+    for (std::int64_t k = 0; k < view.size(); ++k) f(sums, std::int64_t{view[k]}, linear_index(x.shape(), shard.index(), k));
   }
-  MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
-  return sum;
+  MPI_Allreduce(MPI_IN_PLACE, sums.data(), static_cast<int>(N), MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+  return sums;
 }
 
 TEST(Hdf5Read, DigitsAndFlower) {
   const std::string data = MESHWISE_SOURCE_DIR "/examples/data/";
   const auto n = mw::devices().size();
   const auto mesh = n % 2 ? mw::make_mesh({n, 1}, {"data", "model"}) : mw::make_mesh({n / 2, 2}, {"data", "model"});
+  const std::array<std::int64_t, 16> two_rows{0, 0, 5, 13, 9, 1, 0, 0, 0, 0, 13, 15, 10, 15, 5, 0};
   for (const auto& spec : {P("data"), P("data", "model"), P("model", nullptr, "data"), P()}) {
     const auto images = read(data + "digits.h5", "/images", mw::NamedSharding(mesh, spec));
     ASSERT_EQ(images.shape(), (Shape{1797, 8, 8}));
     ASSERT_EQ(images.dtype(), mw::uint8);
-    EXPECT_EQ(total<std::uint8_t>(images, [](auto v, auto) { return std::int64_t{v}; }), 561718);
-    const std::vector<std::int64_t> rows{0, 0, 5, 13, 9, 1, 0, 0, 0, 0, 13, 15, 10, 15, 5, 0};
-    EXPECT_EQ(total<std::uint8_t>(images, [&](auto v, auto i) { return std::int64_t{i < 16 && v == rows[static_cast<std::size_t>(i)]}; }), 16);
+    const auto found = totals<std::uint8_t, 2>(images, [&](auto& sums, auto v, auto i) {
+      sums[0] += v;
+      sums[1] += i < 16 && v == two_rows[static_cast<std::size_t>(i)];
+    });
+    EXPECT_EQ(found[0], 561718);
+    EXPECT_EQ(found[1], 16);
   }
   const auto labels = read(data + "digits.h5", "labels", mw::NamedSharding(mesh, P("data")));
   ASSERT_EQ(labels.dtype(), mw::int64);
-  const std::vector<std::int64_t> counts{178, 182, 177, 183, 181, 182, 181, 179, 174, 180};
-  for (std::int64_t c = 0; c < 10; ++c)
-    EXPECT_EQ(total<std::int64_t>(labels, [&](auto v, auto) { return std::int64_t{v == c}; }), counts[static_cast<std::size_t>(c)]);
-  const std::vector<std::int64_t> sums{15067061, 20107708, 15577018};
+  EXPECT_EQ((totals<std::int64_t, 10>(labels, [](auto& sums, auto v, auto) { ++sums[static_cast<std::size_t>(v)]; })),
+            (std::array<std::int64_t, 10>{178, 182, 177, 183, 181, 182, 181, 179, 174, 180}));
   for (const auto& spec : {P("data", "model"), P(nullptr, {"model", "data"})}) {
     const auto image = read(data + "flower.h5", "/image", mw::NamedSharding(mesh, spec));
     ASSERT_EQ(image.shape(), (Shape{427, 640, 3}));
-    for (std::int64_t c = 0; c < 3; ++c)
-      EXPECT_EQ(total<std::uint8_t>(image, [&](auto v, auto i) { return i % 3 == c ? std::int64_t{v} : 0; }), sums[static_cast<std::size_t>(c)]);
+    EXPECT_EQ((totals<std::uint8_t, 3>(image, [](auto& sums, auto v, auto i) { sums[static_cast<std::size_t>(i % 3)] += v; })),
+              (std::array<std::int64_t, 3>{15067061, 20107708, 15577018}));
   }
 }
 

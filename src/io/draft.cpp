@@ -48,6 +48,17 @@ void reserve(const std::string& path, std::int64_t bytes) {
   ::close(descriptor);
 }
 
+// Makes a file of HDF5's bytes, but not by HDF5: a file whose first write failed it can never close, and says so without end when the program ends.
+void create_empty_file(const std::string& path) {
+  const auto image = empty_file_image();
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (descriptor < 0) throw CheckpointError(system_reason(errno, path));
+  const auto written = ::write(descriptor, image.data(), image.size());
+  const int error = written < 0 ? errno : ENOSPC;
+  ::close(descriptor);
+  if (written != static_cast<ssize_t>(image.size())) throw CheckpointError(system_reason(error, path));
+}
+
 // The file a name stands for: a new file replaces what a symbolic link points to, not the link.
 std::string replaced_file(const std::string& file) {
   namespace fs = std::filesystem;
@@ -67,7 +78,7 @@ Draft begin_draft(const std::string& file, const std::string& dataset, const Sha
   draft.dataset = normalized_name(dataset);
   draft.target = replaced_file(file);
   std::error_code none;
-  if (append && std::filesystem::exists(draft.target, none)) {
+  if (append && std::filesystem::exists(draft.target, none)) {  // in place: the file may be far larger than the dataset
     draft.path = draft.target;
     auto open = open_file(draft.path, true);
     check_free(open, draft.dataset);
@@ -75,9 +86,9 @@ Draft begin_draft(const std::string& file, const std::string& dataset, const Sha
     checked(open.close(), "close the file");
   } else {
     draft.path = fmt::format("{}.unfinished-{}", draft.target, unused_suffix());
-    create_empty_file(draft.path);
   }
   try {
+    if (draft.link.empty()) create_empty_file(draft.path);
     reserve(draft.path, shape.num_elements() * static_cast<std::int64_t>(itemsize(dtype)));
     draft.offset = lay_out(draft.path, draft.link.empty() ? draft.dataset : draft.link, shape, dtype);
   } catch (...) {

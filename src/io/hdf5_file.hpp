@@ -1,8 +1,10 @@
 #pragma once
 // One process and one HDF5 file: open it, say what is in it, read a box, lay out a dataset. Local, no MPI.
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "io/hdf5_handle.hpp"
 #include "meshwise/array/local_array.hpp"
@@ -36,8 +38,8 @@ LocalArray read_box(const Dataset& dataset, const Index& box);
 /// bytes go. Throws: CheckpointError.
 std::int64_t lay_out(const std::string& path, const std::string& name, const Shape& shape, Dtype dtype);
 
-/// Local. A new HDF5 file with nothing in it. Throws: CheckpointError when there is one.
-void create_empty_file(const std::string& path);
+/// Local. The bytes of an HDF5 file with nothing in it.
+std::vector<std::byte> empty_file_image();
 
 /// Local. The dataset's full name with one leading slash, none doubled. Throws: CheckpointError for a name of nothing but slashes.
 std::string normalized_name(const std::string& name);
