@@ -87,7 +87,8 @@ TEST(Sequence, TicketsOfOneListFollowOneAnother) {
   EXPECT_EQ(first.list, second.list);
   EXPECT_EQ(first.sequence + 1, second.sequence);
   EXPECT_NE(first.hash, second.hash) << "the history is part of the hash";
-  EXPECT_EQ(second.text, "#" + std::to_string(second.sequence) + " one float32[8,16]");
+  const auto words = [](const Ticket& t) { return "#" + std::to_string(t.sequence) + " one float32[8,16]"; };
+  EXPECT_EQ(second.text, words(second) + " (after " + words(first) + ")");
 }
 
 TEST(Sequence, LateRanks) {

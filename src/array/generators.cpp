@@ -124,13 +124,19 @@ class Diagonal final : public Generator {
   }
   void run(std::int64_t first, std::int64_t step, std::int64_t count, std::byte* out) const override {
     auto* values = reinterpret_cast<bool*>(out);
-    for (std::int64_t j = 0; j < count; ++j) {
-      const auto i = first + j * step;
-      values[j] = i % columns_ - i / columns_ == k_;
+    if (step != 1) {
+      for (std::int64_t j = 0; j < count; ++j) values[j] = is_one(first + j * step);
+      return;
+    }
+    std::fill_n(values, count, false);
+    for (auto row = first / columns_; row * columns_ < first + count; ++row) {
+      const auto i = row * columns_ + row + k_;
+      if (i >= first && i < first + count && is_one(i)) values[i - first] = true;
     }
   }
 
  private:
+  bool is_one(std::int64_t i) const { return i % columns_ - i / columns_ == k_; }
   std::int64_t columns_, k_;
 };
 

@@ -13,10 +13,6 @@ namespace meshwise::detail {
 
 namespace {
 
-struct Said {
-  std::uint64_t type = 0, target = 0, values = 0;
-};
-
 std::uint64_t hash_values(const LocalArray& values) {
   std::uint64_t h = 0;
   const auto* bytes = values.data();
@@ -60,30 +56,37 @@ bool in_lockstep() {
   return on;
 }
 
-void compare_placements(const Array& x, const Sharding& target, std::string_view operation) {
-  const auto ticket = enter_world_call({"device_put arguments", 0});
-  LocalArray values;
-  if (!x.committed() && !x.is_deleted()) values = uncommitted_box(x, Index::whole(x.shape())).contiguous();
-  const Said mine{hash_type(x), target.hash(), hash_values(values)};
-  std::vector<Said> all(static_cast<std::size_t>(process_count()));
+namespace {
+
+/// The first rank whose word is not rank 0's; 0 where all agree.
+std::size_t first_other(std::uint64_t mine, const Ticket& ticket) {
+  std::vector<std::uint64_t> all(static_cast<std::size_t>(process_count()));
   all_gather(devices(), &mine, sizeof mine, all.data(), ticket);
-  std::size_t other = 0;
-  for (std::size_t rank = 1; rank < all.size() && other == 0; ++rank)
-    if (all[rank].type != all[0].type || all[rank].target != all[0].target) other = rank;
-  if (other != 0) {
-    const auto said = all_gather_text(fmt::format("{} to {}", type_string(x), to_string(target)), ticket);
-    throw MismatchError(fmt::format("{}: arguments differ between ranks 0 and {}: rank 0 places {}, rank {} places {}. Every rank passes the same target; for data that each rank has a piece "
-                                    "of, use make_array_from_process_local_data.",
-                                    operation, other, said[0], other, said[other]));
-  }
-  for (std::size_t rank = 1; rank < all.size() && other == 0; ++rank)
-    if (all[rank].values != all[0].values) other = rank;
+  const auto other = std::find_if(all.begin(), all.end(), [&](std::uint64_t word) { return word != all[0]; });
+  return other == all.end() ? 0 : static_cast<std::size_t>(other - all.begin());
+}
+
+}  // namespace
+
+void compare_values(const LocalArray& values, std::string_view operation) {
+  const auto ticket = enter_world_call({"values", 0});
+  const auto other = first_other(hash_values(values), ticket);
   if (other == 0) return;
   const auto at = first_differences(values, ticket)[other];
   const auto said = all_gather_text(at < 0 ? "?" : element(values, at), ticket);
-  throw MismatchError(fmt::format("{}: values differ between ranks 0 and {}: {} has {} on rank 0 and {} on rank {} at flat index {}. Every rank passes the same host values; data of one rank only "
-                                  "is root_only(...), data in pieces make_array_from_process_local_data.",
-                                  operation, other, type_string(x), said[0], said[other], other, at));
+  throw MismatchError(fmt::format("{}: values differ between ranks 0 and {}: {}[{}] has {} on rank 0 and {} on rank {} at flat index {}. Every rank passes the same host values; data of one rank "
+                                  "only is root_only(...), data in pieces make_array_from_process_local_data.",
+                                  operation, other, name(values.dtype()), joined(values.shape()), said[0], said[other], other, at));
+}
+
+void compare_placements(const Array& x, const Sharding& target, std::string_view operation) {
+  const auto ticket = enter_world_call({"placements", 0});
+  const auto other = first_other(mix(hash_type(x), target.hash()), ticket);
+  if (other == 0) return;
+  const auto said = all_gather_text(fmt::format("{} to {}", type_string(x), to_string(target)), ticket);
+  throw MismatchError(fmt::format("{}: arguments differ between ranks 0 and {}: rank 0 places {}, rank {} places {}. Every rank passes the same target; for data that each rank has a piece "
+                                  "of, use make_array_from_process_local_data.",
+                                  operation, other, said[0], other, said[other]));
 }
 
 }  // namespace meshwise::detail

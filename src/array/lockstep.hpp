@@ -10,7 +10,9 @@ namespace meshwise::detail {
 /// Local. Whether calls are compared as they are made.
 bool in_lockstep();
 
-/// Synchronising. Throws, the same on every rank: MismatchError naming two ranks and their targets, or the first flat index at which an uncommitted x has other values.
+/// Synchronising. Throws, the same on every rank: MismatchError naming two ranks and the first flat index at which their values differ, and both values.
+void compare_values(const LocalArray& values, std::string_view operation);
+/// Synchronising. Throws, the same on every rank: MismatchError naming two ranks and what each places where.
 void compare_placements(const Array& x, const Sharding& target, std::string_view operation);
 
 }  // namespace meshwise::detail
