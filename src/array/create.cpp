@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "array/lockstep.hpp"
 #include "array/call.hpp"
 #include "array/convert.hpp"
 #include "array/generators.hpp"
