@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 
 #include "array/dispatch.hpp"
 #include "array/negotiate.hpp"
@@ -18,8 +19,8 @@ End end_of(const Sharding& sharding, const Shape& shape, const std::vector<AxisV
   return end;
 }
 
-/// The part of a region, in its own coordinates, that falls into the box `held` of the result.
-Index region_in(const RegionMove& move, const Shape& shape, const Index& held) {
+/// The part of a region, in its own coordinates, that falls into the box `held` of the result; absent where there is none.
+std::optional<Index> region_in(const RegionMove& move, const Shape& shape, const Index& held) {
   std::vector<bool> named(static_cast<std::size_t>(shape.ndim()), false);
   Index box;
   for (std::int64_t d = 0; d < move.extent.ndim(); ++d) {
@@ -29,10 +30,9 @@ Index region_in(const RegionMove& move, const Shape& shape, const Index& held) {
   }
   for (std::int64_t a = 0; a < shape.ndim(); ++a) {
     const auto at = move.target_fixed.empty() ? 0 : move.target_fixed[static_cast<std::size_t>(a)];
-    if (!named[static_cast<std::size_t>(a)] && (at < held[a].start || at >= held[a].stop))
-      for (std::int64_t d = 0; d < box.ndim(); ++d) box[d].stop = box[d].start;
-    if (!named[static_cast<std::size_t>(a)] && box.ndim() == 0 && (at < held[a].start || at >= held[a].stop)) return Index{{0, 0}};
+    if (!named[static_cast<std::size_t>(a)] && (at < held[a].start || at >= held[a].stop)) return std::nullopt;
   }
+  if (box.empty()) return std::nullopt;
   return box;
 }
 
@@ -58,11 +58,11 @@ void write_uncommitted(const Request& request, std::span<const RegionMove> moves
     const auto& x = *request.operands[move.operand].array();
     if (x.committed()) continue;
     const auto box = region_in(move, request.shape, held);
-    if (box.empty() || (box.ndim() != move.extent.ndim())) continue;
-    const auto from = hull(move, x.shape(), box);
+    if (!box) continue;
+    const auto from = hull(move, x.shape(), *box);
     const auto values = uncommitted_box(x, from);
-    const auto memory = box_memory(end_of(anywhere, x.shape(), move.source, move.source_fixed), from, values, box);
-    copy_box(memory, box_memory(end_of(anywhere, request.shape, move.target, move.target_fixed), held, block, box));
+    const auto memory = box_memory(end_of(anywhere, x.shape(), move.source, move.source_fixed), from, values, *box);
+    copy_box(memory, box_memory(end_of(anywhere, request.shape, move.target, move.target_fixed), held, block, *box));
   }
 }
 
