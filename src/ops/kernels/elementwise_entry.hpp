@@ -92,13 +92,11 @@ constexpr void set_slot(ElementwiseOp& op, Dtype dtype, ElementwiseLoop loop) {
   op.slots[static_cast<std::size_t>(dtype)] = {loop, dtype, dtype_of<R>()};
 }
 
-// The 16-bit floats have no loops of their own: they compute in float and round once.
+// The 16-bit floats have no loops of their own, but for operations on their bits: they compute in float and round once.
+template <class... T>
 constexpr ElementwiseOp with_halves(ElementwiseOp op) {
-  const auto& single = op.slots[static_cast<std::size_t>(Dtype::float32)];
-  for (const auto half : {Dtype::float16, Dtype::bfloat16}) {
-    auto& slot = op.slots[static_cast<std::size_t>(half)];
-    if (slot.loop == nullptr) slot = single;
-  }
+  if constexpr (!(std::same_as<T, float16_t> || ...))
+    for (const auto half : {Dtype::float16, Dtype::bfloat16}) op.slots[static_cast<std::size_t>(half)] = op.slots[static_cast<std::size_t>(Dtype::float32)];
   return op;
 }
 
@@ -106,21 +104,21 @@ template <class F, class... T>
 constexpr ElementwiseOp unary(Types<T...>, const char* name, WorkRule rule, F) {
   ElementwiseOp op{name, rule, 1, false, false, {}};
   (set_slot<decltype(F{}(T{}))>(op, dtype_of<T>(), &unary_loop<F, T>), ...);
-  return with_halves(op);
+  return with_halves<T...>(op);
 }
 
 template <class F, class... T>
 constexpr ElementwiseOp binary(Types<T...>, const char* name, WorkRule rule, F) {
   ElementwiseOp op{name, rule, 2, false, false, {}};
   (set_slot<decltype(F{}(T{}, T{}))>(op, dtype_of<T>(), &binary_loop<F, T>), ...);
-  return with_halves(op);
+  return with_halves<T...>(op);
 }
 
 template <class F, class... T>
 constexpr ElementwiseOp ternary(Types<T...>, const char* name, WorkRule rule, F) {
   ElementwiseOp op{name, rule, 3, false, true, {}};
   (set_slot<T>(op, dtype_of<T>(), &ternary_loop<F, T>), ...);
-  return with_halves(op);
+  return with_halves<T...>(op);
 }
 
 }  // namespace meshwise::detail
