@@ -59,7 +59,8 @@ struct PlainEnd {
       entries.emplace_back(std::move(entry));
     }
     const bool single = ids.size() == 1 && mesh_sizes.size() == 1;
-    const auto sharding = single ? Sharding(SingleDeviceSharding(world[ids[0]])) : Sharding(NamedSharding(mesh, PartitionSpec(std::move(entries))));
+    const auto sharding =
+        single ? Sharding(SingleDeviceSharding(world[ids[0]])) : Sharding(NamedSharding(mesh, PartitionSpec(std::move(entries))));
     return {sharding, Shape(shape), views, unit, fixed};
   }
 

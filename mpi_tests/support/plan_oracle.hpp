@@ -97,7 +97,8 @@ class PlanOracle {
     for (const auto* side : {&case_.source, &case_.target})
       for (std::int64_t p = 0; p < side->positions(); ++p)
         for (std::size_t a = 0; a < side->shape.size(); ++a)
-          require((side == &case_.source ? movement_.source : movement_.target).box_at(p)[static_cast<std::int64_t>(a)] == side->held(p, a), "box_at");
+          require((side == &case_.source ? movement_.source : movement_.target).box_at(p)[static_cast<std::int64_t>(a)] == side->held(p, a),
+                  "box_at");
   }
 
   /// The old block of `giver`, read in memory order, is the new block of `taker`.
@@ -122,7 +123,8 @@ class PlanOracle {
         const bool near = case_.rank(id) == case_.rank(p.source.id);
         if (p.action == Action::alias || p.action == Action::hand_over) {
           require(plan.receives.size() == 1, "a shared block has one piece");
-          require((p.action == Action::alias) == (id == p.source.id) && case_.together(id, p.source.id), "alias is of the device, hand_over of those near");
+          require((p.action == Action::alias) == (id == p.source.id) && case_.together(id, p.source.id),
+                  "an alias is the device's, a hand_over near");
           if (p.from_new) {
             require(target_.at(p.source.id).elements == mine.elements, "a new block of another box");
             later.emplace_back(id, p.source.id);
@@ -138,9 +140,14 @@ class PlanOracle {
           require(near == (p.action == Action::copy), "copy is inside a process, send between two");
           Ints first;
           for (const auto& r : p.box) first.push_back(r.start);
-          require(p.source.id == id || !source_.contains(id) || find(source_.at(id), source_number(first)) == nullptr, "the device's own copy is passed over");
+          require(p.source.id == id || !source_.contains(id) || find(source_.at(id), source_number(first)) == nullptr,
+                  "the device's own copy is passed over");
         }
-        ++seen[p.from_new ? "new block" : p.action == Action::alias ? "alias" : p.action == Action::hand_over ? "old block" : near ? "copy" : "send"];
+        ++seen[p.from_new                      ? "new block"
+               : p.action == Action::alias     ? "alias"
+               : p.action == Action::hand_over ? "old block"
+               : near                          ? "copy"
+                                               : "send"];
         if (p.from_new) continue;
         each({p.box.begin(), p.box.end()}, [&](const Ints& c) {
           auto* const to = find(mine, target_number(c));
@@ -204,7 +211,8 @@ class PlanOracle {
     };
     require(given.size() == taken.size(), fmt::format("{} pairs of processes send, {} receive", given.size(), taken.size()));
     for (const auto& [pair, list] : given)
-      require(std::equal(list.begin(), list.end(), taken[pair].begin(), taken[pair].end(), same), fmt::format("ranks {} -> {} differ", pair.first, pair.second));
+      require(std::equal(list.begin(), list.end(), taken[pair].begin(), taken[pair].end(), same),
+              fmt::format("ranks {} -> {} differ", pair.first, pair.second));
   }
 
   void check_costs() {
@@ -240,7 +248,8 @@ class PlanOracle {
         each({p.box.begin(), p.box.end()}, [&](const Ints& c) {
           const auto e = source_number(c);
           require(arrived.insert({group(id), e}).second, "an element is sent twice to one process or node that shares memory");
-          require(case_.node(id) == case_.node(p.source.id) || !node_has.contains({case_.node(id), e}), "a holder on the node was passed over");
+          require(case_.node(id) == case_.node(p.source.id) || !node_has.contains({case_.node(id), e}),
+                  "a holder on the node was passed over");
         });
       }
     }
@@ -248,7 +257,8 @@ class PlanOracle {
     require(between_groups == bound, fmt::format("{} elements sent, {} were needed", between_groups, bound));
     require(total.bytes_lower_bound == 4 * bound && total.bytes_sent == 4 * sent, "lower bound or bytes sent of the whole");
     require(total.messages == static_cast<std::int64_t>(pairs.size()), "messages of the whole");
-    require(sum.bytes_kept == total.bytes_kept && sum.bytes_copied == total.bytes_copied && sum.bytes_sent == total.bytes_sent, "devices' costs do not add up to the whole's");
+    require(sum.bytes_kept == total.bytes_kept && sum.bytes_copied == total.bytes_copied && sum.bytes_sent == total.bytes_sent,
+            "devices' costs do not add up to the whole's");
   }
 
   const PlainCase& case_;

@@ -45,7 +45,7 @@ namespace detail {
 namespace {
 
 /// The peers after this rank first, so that not everyone turns to rank 0 at once; what stays in the process comes before all.
-void order_by_peer(std::vector<Piece>& pieces, std::int64_t rank, Device Piece::* peer) {
+void order_by_peer(std::vector<Piece>& pieces, std::int64_t rank, Device Piece::*peer) {
   const auto key = [&](const Piece& p) { return std::pair((p.*peer).rank < rank, (p.*peer).rank); };
   std::stable_sort(pieces.begin(), pieces.end(), [&](const Piece& a, const Piece& b) {  // they come in sorted runs
     return key(a) != key(b) ? key(a) < key(b) : piece_order(a, b);
@@ -106,7 +106,7 @@ std::vector<Piece> Planner::sends(const Device& device) const {
     for (const auto reader : possible_readers(*position, all)) {
       const auto taker = target_.devices()[reader];
       if (taker.rank == device.rank) continue;
-      auto overlap = overlap_of(*position, all, reader);
+      auto overlap = overlap_of(all, reader);
       if (overlap && receives_for_sharers(overlap->target_box, reader) && holder_for(*overlap, reader) == position &&
           !exact_holder(*overlap, taker))
         pieces.push_back({device, taker, std::move(overlap->box), Action::send});
@@ -119,21 +119,17 @@ std::vector<Piece> Planner::sends(const Device& device) const {
 
 // ---- which boxes overlap: the product of what overlaps on each axis ----
 
-namespace {
-
-Overlap extended(Overlap so_far, std::size_t d, const AxisOverlap& axis, const Turns& turns) {
-  so_far.box[static_cast<std::int64_t>(d)] = axis.range;
-  so_far.source_box += axis.source_offset;
-  so_far.target_box += axis.target_offset;
-  so_far.turn = turns.add(so_far.turn, axis.index, axis.count);
-  return so_far;
-}
-
-}  // namespace
-
 /// What every overlap of a reader begins with, before any axis is looked at.
 Overlap Planner::start(std::int64_t reader) const {
   return {Index::whole(movement_.extent), source_.first_box(), target_.first_box(), turns_.of_copy(target_.copy_of(reader))};
+}
+
+Overlap Planner::extended(Overlap so_far, std::size_t d, const AxisOverlap& axis) const {
+  so_far.box[static_cast<std::int64_t>(d)] = axis.range;
+  so_far.source_box += axis.source_offset;
+  so_far.target_box += axis.target_offset;
+  so_far.turn = turns_.add(so_far.turn, axis.index, axis.count, *target_.axes()[d].split);
+  return so_far;
 }
 
 /// Everything the reader's box is made of, in increasing coordinates.
@@ -141,22 +137,26 @@ std::vector<Overlap> Planner::overlaps_of(std::int64_t reader) const {
   std::vector<Overlap> found{start(reader)};
   for (std::size_t d = 0; d < target_.axes().size(); ++d) {
     const auto axis = overlaps(source_.axes()[d], target_.axes()[d], target_.axes()[d].split->part_at(reader));
+    if (axis.size() == 1) {
+      for (auto& o : found) o = extended(std::move(o), d, axis.front());
+      continue;
+    }
     std::vector<Overlap> longer;
     longer.reserve(found.size() * axis.size());
     for (const auto& o : found)
-      for (const auto& a : axis) longer.push_back(extended(o, d, a, turns_));
+      for (const auto& a : axis) longer.push_back(extended(o, d, a));
     found = std::move(longer);
   }
   return found;
 }
 
-std::optional<Overlap> Planner::overlap_of(std::int64_t holder, const Readers& all, std::int64_t reader) const {
+std::optional<Overlap> Planner::overlap_of(const Readers& all, std::int64_t reader) const {
   auto found = start(reader);
   for (std::size_t d = 0; d < target_.axes().size(); ++d) {
-    const auto &source = source_.axes()[d], &target = target_.axes()[d];
-    const auto axis = overlap(source, source.split->part_at(holder), target, target.split->part_at(reader), all.reaches[d]);
+    const auto& target = target_.axes()[d];
+    const auto axis = overlap(all.reaches[d], target, target.split->part_at(reader));
     if (axis.range.empty()) return std::nullopt;
-    found = extended(std::move(found), d, axis, turns_);
+    found = extended(std::move(found), d, axis);
   }
   return found;
 }
@@ -192,8 +192,8 @@ std::int64_t Planner::reader(const Readers& all, std::int64_t number) const {
   Turn turn{number, all.count};
   auto box = target_.first_box();
   for (auto d = all.reaches.size(); d-- > 0;) {
-    const auto [first, size] = all.reaches[d];
-    box += target_.axes()[d].offset(first + turns_.remove(turn, size));
+    const auto& target = target_.axes()[d];
+    box += target.offset(all.reaches[d].first + turns_.remove(turn, all.reaches[d].count, *target.split));
   }
   return target_.holder(box, turns_.copy_of(turn));
 }

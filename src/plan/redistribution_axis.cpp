@@ -21,8 +21,8 @@ Range CutAxis::coordinates(std::int64_t p) const {
   const auto e = elements(p);
   // The c with e.start <= start + step * c < e.stop.
   const auto low = e.start - start, high = e.stop - start;
-  const auto range = step > 0 ? Range{ceil_div(low, step), ceil_div(high, step)}
-                              : Range{floor_div(high, step) + 1, floor_div(low, step) + 1};
+  const auto range =
+      step > 0 ? Range{ceil_div(low, step), ceil_div(high, step)} : Range{floor_div(high, step) + 1, floor_div(low, step) + 1};
   return intersect(range, {0, extent});
 }
 
@@ -40,22 +40,20 @@ std::int64_t CutAxis::offset(std::int64_t p) const {
 Reach reach(const CutAxis& source, std::int64_t source_part, const CutAxis& target) {
   const auto held = source.coordinates(source_part);
   if (held.empty()) return {};
-  const auto first = target.part_at(held.start), last = target.part_at(held.stop - 1);
-  return {std::min(first, last), std::abs(last - first) + 1};
+  const auto a = target.part_at(held.start), b = target.part_at(held.stop - 1);  // a negative step turns them round
+  return {held, source.offset(source_part), std::min(a, b), std::abs(a - b) + 1};
 }
 
-AxisOverlap overlap(const CutAxis& source, std::int64_t source_part, const CutAxis& target, std::int64_t target_part, Reach reached) {
-  return {intersect(source.coordinates(source_part), target.coordinates(target_part)), source.offset(source_part),
-          target.offset(target_part), target_part - reached.first, reached.count};
+AxisOverlap overlap(const Reach& source, const CutAxis& target, std::int64_t target_part) {
+  return {intersect(source.coordinates, target.coordinates(target_part)), source.offset, target.offset(target_part),
+          target_part - source.first, source.count};
 }
 
 // Walks from overlap to overlap rather than over part numbers: empty parts, and parts that a step leaps over, cost nothing.
 std::vector<AxisOverlap> overlaps(const CutAxis& source, const CutAxis& target, std::int64_t target_part) {
   std::vector<AxisOverlap> found;
-  for (auto rest = target.coordinates(target_part); !rest.empty(); rest.start = found.back().range.stop) {
-    const auto source_part = source.part_at(rest.start);
-    found.push_back(overlap(source, source_part, target, target_part, reach(source, source_part, target)));
-  }
+  for (auto rest = target.coordinates(target_part); !rest.empty(); rest.start = found.back().range.stop)
+    found.push_back(overlap(reach(source, source.part_at(rest.start), target), target, target_part));
   return found;
 }
 

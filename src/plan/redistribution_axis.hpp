@@ -27,9 +27,11 @@ struct CutAxis {
   std::int64_t offset(std::int64_t part) const;
 };
 
-/// Local. The target parts from the one with a source part's first coordinate to the one with its last.
+/// Local. A source part and the target parts it reaches: from the one with its first coordinate to the one with its last.
 struct Reach {
-  std::int64_t first = 0, count = 0;
+  Range coordinates{};                // of the source part
+  std::int64_t offset = 0;            // of the source part
+  std::int64_t first = 0, count = 0;  // of the target parts
 };
 Reach reach(const CutAxis& source, std::int64_t source_part, const CutAxis& target);
 
@@ -37,9 +39,9 @@ Reach reach(const CutAxis& source, std::int64_t source_part, const CutAxis& targ
 struct AxisOverlap {
   Range range{};                                      // of coordinates
   std::int64_t source_offset = 0, target_offset = 0;  // of the two parts
-  std::int64_t index = 0, count = 0;                  // of the target part in the source part's reach
+  std::int64_t index = 0, count = 0;                  // of the target part among those that the source part reaches
 };
-AxisOverlap overlap(const CutAxis& source, std::int64_t source_part, const CutAxis& target, std::int64_t target_part, Reach reached);
+AxisOverlap overlap(const Reach& source, const CutAxis& target, std::int64_t target_part);
 
 /// Local. The source parts that a target part overlaps, in increasing coordinates: O(of them).
 std::vector<AxisOverlap> overlaps(const CutAxis& source, const CutAxis& target, std::int64_t target_part);

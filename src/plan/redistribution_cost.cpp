@@ -16,9 +16,15 @@ void add(PlanCost& cost, const Piece& piece, std::int64_t itemsize) {
   const auto bytes = piece.box.num_elements() * itemsize;
   switch (piece.action) {
     case Action::alias:
-    case Action::hand_over: cost.bytes_kept += bytes; break;
-    case Action::copy: cost.bytes_copied += bytes; break;
-    case Action::send: cost.bytes_sent += bytes; break;
+    case Action::hand_over:
+      cost.bytes_kept += bytes;
+      break;
+    case Action::copy:
+      cost.bytes_copied += bytes;
+      break;
+    case Action::send:
+      cost.bytes_sent += bytes;
+      break;
   }
 }
 

@@ -30,9 +30,12 @@ void check_sizes(const End& end, const Shape& extent, const char* side) {
   end.sharding.check_fits(end.shape);
   const auto ndim = static_cast<std::size_t>(end.shape.ndim());
   if (!end.views.empty() && end.views.size() != static_cast<std::size_t>(extent.ndim()))
-    refuse(end, side, fmt::format("a movement of extent {} needs one view for each of its axes and was given {}", to_string(extent), end.views.size()));
+    refuse(
+        end, side,
+        fmt::format("a movement of extent {} needs one view for each of its axes and was given {}", to_string(extent), end.views.size()));
   for (const auto* each : {&end.unit, &end.fixed})
-    if (!each->empty() && each->size() != ndim) refuse(end, side, fmt::format("{} units or fixed indices were given for its axes", each->size()));
+    if (!each->empty() && each->size() != ndim)
+      refuse(end, side, fmt::format("{} units or fixed indices were given for its axes", each->size()));
   for (std::int64_t a = 0; a < end.shape.ndim(); ++a)
     if (end.shape[a] % unit_of(end, a) != 0) refuse(end, side, fmt::format("axis {} was to be runs of {}", a, unit_of(end, a)));
 }
@@ -75,7 +78,8 @@ Holders::Holders(const End& end, const Shape& extent, const char* side) : end_(e
     const auto index = at_or(end.fixed, a, 0);
     if (extent.num_elements() == 0) continue;
     if (index < 0 || index >= end.shape[a] || (end.fixed.empty() && end.shape[a] != 1))
-      refuse(end, side, fmt::format("no view names axis {}, which is taken at {}", a, end.fixed.empty() ? "no index" : std::to_string(index)));
+      refuse(end, side,
+             fmt::format("no view names axis {}, which is taken at {}", a, end.fixed.empty() ? "no index" : std::to_string(index)));
     const auto axis = cut(end, {.axis = a, .start = index}, 1);
     fixed_.push_back({axis.split, axis.part_at(0)});
     first_box_ += axis.offset(axis.part_at(0));
@@ -117,9 +121,18 @@ std::vector<std::int64_t> Holders::within(std::int64_t box, Range ids) const {
 }
 
 std::optional<std::int64_t> Holders::first_within(std::int64_t box, Range ids) const {
-  if (const auto id = devices().id(box); id >= ids.start && id < ids.stop) return box;
-  const auto found = within(box, ids);
-  return found.empty() ? std::nullopt : std::optional(found.front());
+  if (copies().parts <= ids.size()) {
+    for (std::int64_t copy = 0; copy < copies().parts; ++copy) {
+      const auto position = holder(box, copy), id = devices().id(position);
+      if (id >= ids.start && id < ids.stop) return position;
+    }
+    return std::nullopt;
+  }
+  std::optional<std::int64_t> first;
+  for (auto id = ids.start; id < ids.stop; ++id)
+    if (const auto position = devices().position_of(id); position && box_of(*position) == box && (!first || *position < *first))
+      first = position;
+  return first;
 }
 
 }  // namespace detail

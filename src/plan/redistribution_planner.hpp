@@ -26,7 +26,7 @@ class Planner {
   /// Local. What `device` receives and sends; see DevicePlan.
   std::vector<Piece> receives(const Device& device) const;
   std::vector<Piece> sends(const Device& device) const;
-  /// Local. Elements `device` must be sent on behalf of those it shares blocks with, whatever the plan: wanted by them and held by none of them.
+  /// Local. Elements that must be sent to `device` whatever the plan: wanted by it and all it shares blocks with, and held by none of them.
   std::int64_t unavoidable_elements(const Device& device) const;
 
  private:
@@ -46,8 +46,9 @@ class Planner {
   std::vector<std::int64_t> possible_readers(std::int64_t holder, const Readers& all) const;
 
   Overlap start(std::int64_t reader) const;
+  Overlap extended(Overlap so_far, std::size_t d, const AxisOverlap& axis) const;
   std::vector<Overlap> overlaps_of(std::int64_t reader) const;
-  std::optional<Overlap> overlap_of(std::int64_t holder, const Readers& all, std::int64_t reader) const;
+  std::optional<Overlap> overlap_of(const Readers& all, std::int64_t reader) const;
 
   bool is_exact(const Overlap& overlap) const;
   std::optional<std::int64_t> exact_holder(const Overlap& overlap, const Device& reader) const;

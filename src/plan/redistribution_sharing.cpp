@@ -56,7 +56,7 @@ void Planner::lend(const Device& device, std::vector<Piece>& pieces) const {
   if (const auto position = source_.find(device.id); position && source_.first_within(source_.box_of(*position), node(device)) == position)
     if (const auto all = readers_of(*position); all.count > 0)
       // Any reader will do: a box that overlaps several is not exactly one.
-      if (const auto overlap = overlap_of(*position, all, reader(all, 0)); overlap && is_exact(*overlap)) boxes.push_back(overlap->target_box);
+      if (const auto overlap = overlap_of(all, reader(all, 0)); overlap && is_exact(*overlap)) boxes.push_back(overlap->target_box);
   if (const auto position = target_.find(device.id); position && receives_for_sharers(target_.box_of(*position), *position))
     if (boxes.empty() || boxes.front() != target_.box_of(*position)) boxes.push_back(target_.box_of(*position));
   for (const auto box : boxes)

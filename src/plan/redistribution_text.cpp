@@ -16,10 +16,14 @@ namespace {
 
 const char* name_of(const Piece& piece) {
   switch (piece.action) {
-    case Action::alias: return "alias";
-    case Action::hand_over: return piece.from_new ? "hand_over its new block" : "hand_over";
-    case Action::copy: return "copy";
-    case Action::send: break;
+    case Action::alias:
+      return "alias";
+    case Action::hand_over:
+      return piece.from_new ? "hand_over its new block" : "hand_over";
+    case Action::copy:
+      return "copy";
+    case Action::send:
+      break;
   }
   return "send";
 }
@@ -28,9 +32,8 @@ std::string received(const Piece& p) {
   return fmt::format("device {} <- {} {} {}\n", p.target.id, p.source.id, to_string(p.box), name_of(p));
 }
 
-std::string bytes_text(std::int64_t bytes) {
-  if (bytes < 1024) return fmt::format("{} B", bytes);
-  auto value = static_cast<double>(bytes);
+std::string bytes_text(double value) {
+  if (value < 1024) return fmt::format("{:.0f} B", value);
   const char* const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   std::size_t unit = 0;
   while (value >= 1024 && unit + 1 < std::size(units)) {
@@ -47,8 +50,12 @@ struct RankRow {
   std::int64_t kept = 0, copied = 0, received = 0, sent = 0, messages = 0;
 };
 
-/// The figures of a row, in the order of the columns.
-std::vector<std::int64_t> figures(const RankRow& r) { return {r.before, r.after, r.kept, r.copied, r.received, r.sent, r.messages}; }
+/// The figures of a row, in the order of the columns; all but the last are bytes.
+std::vector<double> figures(const RankRow& r) {
+  std::vector<double> out;
+  for (const auto f : {r.before, r.after, r.kept, r.copied, r.received, r.sent, r.messages}) out.push_back(static_cast<double>(f));
+  return out;
+}
 
 RankRow row_of(const Movement& movement, const Topology& topology, std::int64_t rank, std::int64_t itemsize) {
   const auto &from = movement.source.sharding.devices(), &to = movement.target.sharding.devices();
@@ -75,11 +82,10 @@ RankRow row_of(const Movement& movement, const Topology& topology, std::int64_t 
   return row;
 }
 
-std::string line(const std::string& first, const std::vector<std::int64_t>& figures) {
+std::string line(const std::string& first, const std::vector<double>& figures) {
   auto text = fmt::format("{:>6}", first);
-  for (std::size_t i = 0; i < figures.size(); ++i)
-    text += fmt::format("{:>{}}", i + 1 < figures.size() ? bytes_text(figures[i]) : std::to_string(figures[i]), 10);
-  return text + "\n";
+  for (std::size_t i = 0; i + 1 < figures.size(); ++i) text += fmt::format("{:>10}", bytes_text(figures[i]));
+  return text + fmt::format("{:>10.4g}\n", figures.back());
 }
 
 constexpr std::int64_t rows_shown = 16;
@@ -142,10 +148,11 @@ std::string explain(const Shape& shape, Dtype dtype, const Sharding& from, const
   if (all) {
     const auto cost = total_cost(movement, topology, itemsize(dtype));
     return text + line("all", sum) +
-           fmt::format("No plan can send less than {}; this one sends {} in {} messages.\n", bytes_text(cost.bytes_lower_bound),
-                       bytes_text(cost.bytes_sent), cost.messages);
+           fmt::format("No plan can send less than {}; this one sends {} in {} messages.\n",
+                       bytes_text(static_cast<double>(cost.bytes_lower_bound)), bytes_text(static_cast<double>(cost.bytes_sent)),
+                       cost.messages);
   }
-  for (auto& s : sum) s /= static_cast<std::int64_t>(rows.size());
+  for (auto& s : sum) s /= static_cast<double>(rows.size());
   return text + line("least", least) + line("mean", sum) + line("most", most) +
          fmt::format("Of {} ranks, looked at for all: {} to {}.\n", rows.size(), *ranks.begin(), *ranks.rbegin());
 }

@@ -29,14 +29,17 @@ class Turns {
   std::int64_t holders() const { return holders_; }
   /// Local. The grid of one target box's copies.
   Turn of_copy(std::int64_t copy) const;
-  /// Local. One more axis of the grid, `turn` being at `index` of `size` on it.
-  Turn add(Turn turn, std::int64_t index, std::int64_t size) const;
-  /// Local. Undo both: take the last axis off and tell the index on it; tell the copy.
-  std::int64_t remove(Turn& turn, std::int64_t size) const;
+  /// Local. More axes of the grid: `count` neighbouring parts of a split axis, one for each of its mesh axes as far as they divide the
+  /// count, `turn` being at `index` of them.
+  Turn add(Turn turn, std::int64_t index, std::int64_t count, const AxisSplit& split) const;
+  /// Local. Undo both: take the axes added last off and tell the index on them; tell the copy.
+  std::int64_t remove(Turn& turn, std::int64_t count, const AxisSplit& split) const;
   std::int64_t copy_of(Turn turn) const;
 
  private:
   std::int64_t skew(std::int64_t row, std::int64_t row_length) const;
+  Turn add_axis(Turn turn, std::int64_t index, std::int64_t size) const;
+  std::int64_t remove_axis(Turn& turn, std::int64_t size) const;
 
   const AxisSplit& copies_;
   std::int64_t holders_;
