@@ -3,10 +3,10 @@
 // env: MESHWISE_MEMORY_LIMIT=1000000000
 #include <gtest/gtest.h>
 
+#include <unistd.h>
 #include <cstdio>
 #include <fstream>
 #include <thread>
-#include <unistd.h>
 
 #include "support/runtime_calls.hpp"
 

@@ -100,7 +100,9 @@ TEST(Collectives, AllGather) {
 }
 
 TEST(Collectives, TextsOfAnyLength) {
-  const auto text_of = [](std::int64_t rank, std::size_t length) { return std::string(length * static_cast<std::size_t>(rank), static_cast<char>('a' + rank)); };
+  const auto text_of = [](std::int64_t rank, std::size_t length) {
+    return std::string(length * static_cast<std::size_t>(rank), static_cast<char>('a' + rank));
+  };
   for (const std::size_t length : {0UL, 3UL, 400UL, 100000UL}) {
     const Ticket ticket = meshwise::detail::enter_world_call({.operation = "texts", .hash = length});
     const auto all = meshwise::detail::all_gather_text(text_of(meshwise::process_index(), length), ticket);

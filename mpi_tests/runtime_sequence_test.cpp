@@ -1,4 +1,5 @@
-// Sequences are per ordered device list: ranks outside pass through, disjoint lists may come in any order, moves count in the pair's own sequence.
+// Sequences are per ordered device list: ranks outside pass through, disjoint lists may come in any order, moves count in the pair's own
+// sequence.
 // ranks: 1 2 4 8
 // timeout: 60
 // variant: lockstep ranks=4 MESHWISE_CHECK=lockstep
@@ -94,7 +95,8 @@ TEST(Sequence, TicketsOfOneListFollowOneAnother) {
 TEST(Sequence, LateRanks) {
   const auto n = meshwise::devices().size();
   for (int k = 0; k < 3; ++k) {
-    if (meshwise::process_index() == k % meshwise::process_count()) std::this_thread::sleep_for(milliseconds(700));  // long enough to be asked for
+    if (meshwise::process_index() == k % meshwise::process_count())
+      std::this_thread::sleep_for(milliseconds(700));  // long enough to be asked for
     EXPECT_EQ(sum(meshwise::devices(), "sum"), n * (n + 1) / 2);
   }
 }

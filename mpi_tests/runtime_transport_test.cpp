@@ -95,7 +95,8 @@ std::unique_ptr<Round> start_round(int number, std::int64_t most_elements) {
         if (from != me && to != me) continue;
         Side& side = round->sides.emplace_back(lay_out(mine, extents, itemsize));
         side.box.base = side.memory.data();
-        const std::uint64_t seed = meshwise::detail::mix(static_cast<std::uint64_t>(number), static_cast<std::uint64_t>(from * 1000 + to * 10) + b);
+        const std::uint64_t seed =
+            meshwise::detail::mix(static_cast<std::uint64_t>(number), static_cast<std::uint64_t>(from * 1000 + to * 10) + b);
         if (from == me) {
           for_each_byte(side.box, [&](std::byte& byte, std::int64_t index) { byte = value_of(seed, index); });
         } else {
@@ -103,8 +104,10 @@ std::unique_ptr<Round> start_round(int number, std::int64_t most_elements) {
         }
         exchange.boxes.push_back(side.box);
       }
-      if (from == me) sends.push_back(std::move(exchange));
-      else if (to == me) receives.push_back(std::move(exchange));
+      if (from == me)
+        sends.push_back(std::move(exchange));
+      else if (to == me)
+        receives.push_back(std::move(exchange));
     }
   }
   const Ticket ticket = enter("random", meshwise::devices(), static_cast<std::uint64_t>(number));
@@ -115,7 +118,8 @@ std::unique_ptr<Round> start_round(int number, std::int64_t most_elements) {
 std::int64_t wrong_bytes(const Round& round) {
   std::int64_t wrong = 0;
   for (const auto& [side, seed] : round.incoming) {
-    for_each_byte(round.sides[side].box, [&, s = seed](std::byte& byte, std::int64_t index) { wrong += byte != value_of(s, index) ? 1 : 0; });
+    for_each_byte(round.sides[side].box,
+                  [&, s = seed](std::byte& byte, std::int64_t index) { wrong += byte != value_of(s, index) ? 1 : 0; });
   }
   return wrong;
 }
@@ -162,7 +166,8 @@ TEST(Transport, NothingToMoveIsNoTransfer) {
   const Ticket ticket = enter("nothing", meshwise::devices());
   EXPECT_EQ(meshwise::detail::post(ticket, {}, {}, {}), nullptr);
   std::vector<Exchange> empty;
-  if (meshwise::process_count() > 1) empty.push_back({1 - std::min<std::int64_t>(meshwise::process_index(), 1), {StridedBox{nullptr, {0, 4}, {16, 4}, 4}}});
+  if (meshwise::process_count() > 1)
+    empty.push_back({1 - std::min<std::int64_t>(meshwise::process_index(), 1), {StridedBox{nullptr, {0, 4}, {16, 4}, 4}}});
   EXPECT_EQ(meshwise::detail::post(ticket, empty, empty, {}), nullptr);
 }
 
@@ -172,7 +177,9 @@ TEST(Transport, U093RingCompletedInReverse) {
   if (n == 1) GTEST_SKIP() << "needs two ranks";
   const std::int64_t bytes = meshwise::setting("MESHWISE_CHUNK_BYTES").empty() ? 3'000'000 : 3000;
   std::vector<Moving> moves;
-  for (int k = 0; k < 4; ++k) moves.push_back(move(enter("ring", meshwise::devices()), (me + 1) % n, (me + n - 1) % n, bytes, static_cast<unsigned char>(10 * k + me)));
+  for (int k = 0; k < 4; ++k)
+    moves.push_back(
+        move(enter("ring", meshwise::devices()), (me + 1) % n, (me + n - 1) % n, bytes, static_cast<unsigned char>(10 * k + me)));
   for (int k = 3; k >= 0; --k) {
     moves[static_cast<std::size_t>(k)].wait();
     EXPECT_TRUE(moves[static_cast<std::size_t>(k)].holds(static_cast<unsigned char>(10 * k + (me + n - 1) % n)));

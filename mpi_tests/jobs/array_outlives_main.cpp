@@ -26,7 +26,8 @@ Keeper keeper;
 int main(int argc, char** argv) {
   const mw::Environment env(argc, argv);
   const auto mesh = mw::make_mesh({mw::devices().size()}, {"x"});
-  keeper.x = mw::reshard(mw::device_put(mw::arange(24.0).reshape({8, 3}), mw::NamedSharding(mesh, mw::P("x"))), mw::P(nullptr, "x"));  // perhaps in flight
+  keeper.x = mw::reshard(mw::device_put(mw::arange(24.0).reshape({8, 3}), mw::NamedSharding(mesh, mw::P("x"))),
+                         mw::P(nullptr, "x"));  // perhaps in flight
   keeper.tree = mw::Tree{{"w", keeper.x}};
   return 0;
 }

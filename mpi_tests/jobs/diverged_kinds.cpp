@@ -1,4 +1,5 @@
-// Two ranks stand in calls of different kinds, one in a reduction and one waiting for data: neither ever gets a message of the other's, and both are told.
+// Two ranks stand in calls of different kinds, one in a reduction and one waiting for data: neither ever gets a message of the other's,
+// and both are told.
 // ranks: 2 4
 // within: 10
 // prints: all ranks caught it
@@ -19,7 +20,8 @@ int main(int argc, char** argv) {
     }
   } catch (const meshwise::MismatchError& error) {
     const std::string words = error.what();
-    caught = words.find("rank 1 called #0 reshard float32[8,16]") != std::string::npos && words.find("called #0 sum float32[8,16]") != std::string::npos;
+    caught = words.find("rank 1 called #0 reshard float32[8,16]") != std::string::npos &&
+             words.find("called #0 sum float32[8,16]") != std::string::npos;
     if (!caught) std::fprintf(stderr, "%s\n", words.c_str());
   }
   if (!caught) return 1;

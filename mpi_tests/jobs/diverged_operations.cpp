@@ -19,7 +19,8 @@ int main(int argc, char** argv) {
     mw::block_until_ready(mw::reshard(y, mw::P(nullptr, "x")));
   } catch (const mw::MismatchError& error) {
     const std::string text = error.what();
-    caught = text.find("add float32[4,4]") != std::string::npos && text.find("subtract float32[4,4]") != std::string::npos && text.find("reshard") != std::string::npos;
+    caught = text.find("add float32[4,4]") != std::string::npos && text.find("subtract float32[4,4]") != std::string::npos &&
+             text.find("reshard") != std::string::npos;
     if (!caught) std::fprintf(stderr, "%s\n", text.c_str());
   }
   if (!caught) return 1;

@@ -1,4 +1,5 @@
-// Two ranks diverge into operations of equal size and shape that exchange data: both calls are named, on every rank, and no data is handed over.
+// Two ranks diverge into operations of equal size and shape that exchange data: both calls are named, on every rank, and no data is
+// handed over.
 // ranks: 2 4
 // within: 10
 // prints: all ranks caught it

@@ -1,4 +1,5 @@
-// A chunked transfer is under way while its sender sits in a barrier of MPI's that the receiver enters only once it has everything. Without a thread that
+// A chunked transfer is under way while its sender sits in a barrier of MPI's that the receiver enters only once it has everything.
+// Without a thread that
 // serves transfers this program never ends.
 // ranks: 2 4
 // within: 10
@@ -11,7 +12,8 @@ int main(int argc, char** argv) {
   const auto me = meshwise::process_index();
   bool right = true;
   for (int k = 0; k < 3; ++k) {
-    const auto moving = support::move(support::enter("move", meshwise::devices()), me == 0 ? 1 : -1, me == 1 ? 0 : -1, 64 << 20, static_cast<unsigned char>(k));
+    const auto moving = support::move(support::enter("move", meshwise::devices()), me == 0 ? 1 : -1, me == 1 ? 0 : -1, 64 << 20,
+                                      static_cast<unsigned char>(k));
     if (me == 1) {
       moving.wait();
       right = right && moving.holds(static_cast<unsigned char>(k));

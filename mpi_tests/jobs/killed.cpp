@@ -3,8 +3,8 @@
 // exit: nonzero
 // within: 8
 // once: rank 1 died
-#include <csignal>
 #include <unistd.h>
+#include <csignal>
 
 #include "support/runtime_calls.hpp"
 

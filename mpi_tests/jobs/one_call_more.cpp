@@ -16,7 +16,10 @@ int main(int argc, char** argv) {
     if (me == 1) support::enter("exp", world);
     support::move(support::enter("reshard", world), 1 - me, 1 - me, 64, 0).wait();
   } catch (const meshwise::MismatchError& error) {
-    caught = std::string(error.what()).find("rank 0 called #1 reshard float32[8,16] (after #0 sin float32[8,16]), rank 1 called #2 reshard float32[8,16] (after #1 exp") != std::string::npos;
+    caught = std::string(error.what())
+                 .find(
+                     "rank 0 called #1 reshard float32[8,16] (after #0 sin float32[8,16]), rank 1 called #2 reshard float32[8,16] (after "
+                     "#1 exp") != std::string::npos;
     if (!caught) std::fprintf(stderr, "%s\n", error.what());
   }
   if (!caught) return 1;

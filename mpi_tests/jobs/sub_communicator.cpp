@@ -18,8 +18,8 @@ int main(int argc, char** argv) {
     const int n = size - 1;
     if (meshwise::process_count() != n || meshwise::process_index() != size - 1 - rank) wrong = 1;
     const auto me = meshwise::process_index();
-    const auto moving = support::move(support::enter("move", meshwise::devices()), n > 1 ? (me + 1) % n : -1, n > 1 ? (me + n - 1) % n : -1, 100'000,
-                                      static_cast<unsigned char>(me + 1));
+    const auto moving = support::move(support::enter("move", meshwise::devices()), n > 1 ? (me + 1) % n : -1, n > 1 ? (me + n - 1) % n : -1,
+                                      100'000, static_cast<unsigned char>(me + 1));
     moving.wait();
     if (n > 1 && !moving.holds(static_cast<unsigned char>((me + n - 1) % n + 1))) wrong = 2;
     if (support::sum(meshwise::devices(), "sum") != n * (n + 1) / 2) wrong = 3;

@@ -1,4 +1,5 @@
-// MPI initialised by the program: the library neither finalizes it nor keeps it from being used afterwards, and user messages of any tag go their own way.
+// MPI initialised by the program: the library neither finalizes it nor keeps it from being used afterwards, and user messages of any tag
+// go their own way.
 // ranks: 1 2 4
 #include <meshwise/runtime/interop_mpi.hpp>
 

@@ -33,7 +33,8 @@ inline const Shape& some_shape() {
 
 // Enters a call on `list`; `salt` stands for what else of the call must agree.
 inline Ticket enter(std::string_view operation, const DeviceList& list, std::uint64_t salt = 0) {
-  const Call call{.operation = operation, .hash = meshwise::detail::mix(meshwise::detail::hash_text(operation), salt), .shape = &some_shape()};
+  const Call call{
+      .operation = operation, .hash = meshwise::detail::mix(meshwise::detail::hash_text(operation), salt), .shape = &some_shape()};
   Ticket ticket = meshwise::detail::enter_call(call, {&list});
   meshwise::detail::describe(ticket, call, "");
   return ticket;

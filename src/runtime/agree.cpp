@@ -1,4 +1,5 @@
-// What all processes do together: agreements, barriers, texts. One way for all of them, so that ranks which stand in different ones understand each other.
+// What all processes do together: agreements, barriers, texts. One way for all of them, so that ranks which stand in different ones
+// understand each other.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -76,7 +77,9 @@ std::string words_of(const std::exception_ptr& error, Outcome& outcome) {
 
 }  // namespace
 
-std::vector<std::string> all_gather_text(const std::string& mine, const Ticket& ticket) { return gather_notes(mine, Outcome::fine, ticket).texts; }
+std::vector<std::string> all_gather_text(const std::string& mine, const Ticket& ticket) {
+  return gather_notes(mine, Outcome::fine, ticket).texts;
+}
 
 }  // namespace detail
 

@@ -78,7 +78,7 @@ void PrivateStore::empty_pool() {
 }
 
 std::byte* PrivateStore::obtain(std::size_t bytes) {
-  if (bytes < pooled_from) return static_cast<std::byte*>(::operator new(bytes, std::align_val_t{alignment}, std::nothrow));
+  if (bytes < pooled_from) return static_cast<std::byte*>(::operator new (bytes, std::align_val_t{alignment}, std::nothrow));
   const std::size_t capacity = class_of(bytes);
   if (std::byte* data = from_pool(capacity)) return data;
   const auto map = [&] { return mmap(nullptr, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); };
@@ -97,9 +97,10 @@ std::shared_ptr<Block> PrivateStore::allocate(std::size_t bytes) {
   const std::size_t size = std::max<std::size_t>(bytes, 1);
   const auto signed_size = static_cast<std::int64_t>(size);
   const auto refuse = [&](std::string_view why) -> OutOfMemoryError {
-    return OutOfMemoryError(fmt::format("rank {}: no memory for a block of {} bytes: {}; {} bytes of blocks are live on this rank. "
-                                        "Drop arrays, split over more devices, or raise the limit.",
-                                        r.rank, bytes, why, live.load()));
+    return OutOfMemoryError(
+        fmt::format("rank {}: no memory for a block of {} bytes: {}; {} bytes of blocks are live on this rank. "
+                    "Drop arrays, split over more devices, or raise the limit.",
+                    r.rank, bytes, why, live.load()));
   };
   if (r.rank == r.settings.failing_rank && made.fetch_add(1) + 1 == r.settings.failing_allocation) {
     throw refuse("MESHWISE_FAIL_ALLOCATION asks for this failure");
@@ -122,7 +123,7 @@ std::shared_ptr<Block> PrivateStore::allocate(std::size_t bytes) {
 
 void PrivateStore::release(std::byte* data, std::size_t size) {
   live -= static_cast<std::int64_t>(size);
-  if (size < pooled_from) return ::operator delete(data, std::align_val_t{alignment});
+  if (size < pooled_from) return ::operator delete (data, std::align_val_t{alignment});
   const std::size_t capacity = class_of(size);
   {
     const std::scoped_lock hold(lock_);

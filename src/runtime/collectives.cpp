@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "meshwise/runtime/watch.hpp"
 #include "runtime/runtime.hpp"
 
 namespace meshwise::detail {
@@ -27,7 +28,8 @@ Members members_of(std::span<const Device> group) {
   m.ranks = ranks_of(group);
   m.devices.assign(m.ranks.size(), 0);
   for (const Device& device : group) {
-    const auto process = static_cast<std::size_t>(std::find(m.ranks.begin(), m.ranks.end(), static_cast<int>(device.rank)) - m.ranks.begin());
+    const auto process =
+        static_cast<std::size_t>(std::find(m.ranks.begin(), m.ranks.end(), static_cast<int>(device.rank)) - m.ranks.begin());
     m.process.push_back(process);
     m.local.push_back(m.devices[process]++);
     m.most = std::max(m.most, m.devices[process]);
@@ -37,13 +39,14 @@ Members members_of(std::span<const Device> group) {
 
 // acc = block of device 0 (+) block of device 1 (+) ...: the group's order, whoever owns the blocks.
 template <class BlockOf>
-void combine_in_order(std::size_t devices, std::byte* acc, std::int64_t count, std::size_t itemsize, const Combine& combine, BlockOf block_of) {
+void combine_in_order(std::size_t devices, std::byte* acc, std::int64_t count, std::size_t itemsize, const Combine& combine,
+                      BlockOf block_of) {
   std::memcpy(acc, block_of(0), static_cast<std::size_t>(count) * itemsize);
   for (std::size_t d = 1; d < devices; ++d) combine(acc, block_of(d), count);
 }
 
-void reduce_small(const Members& m, Group& group, std::span<std::byte* const> mine, std::int64_t count, std::size_t itemsize, const Combine& combine,
-                  const Ticket& ticket) {
+void reduce_small(const Members& m, Group& group, std::span<std::byte* const> mine, std::int64_t count, std::size_t itemsize,
+                  const Combine& combine, const Ticket& ticket) {
   const std::size_t bytes = static_cast<std::size_t>(count) * itemsize, each = m.most * bytes;
   std::vector<std::byte> own(each), all(each * m.ranks.size()), result(bytes);
   for (std::size_t k = 0; k < mine.size(); ++k) std::memcpy(own.data() + k * bytes, mine[k], bytes);
@@ -54,14 +57,18 @@ void reduce_small(const Members& m, Group& group, std::span<std::byte* const> mi
 }
 
 // Each process owns a slice of the elements: gathers that slice of every block, combines it once, and hands the result to all.
-void reduce_large(const Members& m, std::size_t me, std::span<std::byte* const> mine, std::int64_t count, std::size_t itemsize, const Combine& combine,
-                  const Ticket& ticket) {
+void reduce_large(const Members& m, std::size_t me, std::span<std::byte* const> mine, std::int64_t count, std::size_t itemsize,
+                  const Combine& combine, const Ticket& ticket) {
   const auto processes = static_cast<std::int64_t>(m.ranks.size());
   const auto size = static_cast<std::int64_t>(itemsize);
   const auto slice = [&](std::size_t p) { return part(static_cast<std::int64_t>(p), processes, count); };
   const Range own = slice(me);
   const std::int64_t own_bytes = own.size() * size;
-  const auto gathered = block_store().allocate(static_cast<std::size_t>(own_bytes) * m.process.size());
+  std::shared_ptr<Block> gathered, result;
+  run_local_part(ticket.text.empty() ? "a reduction" : ticket.text, [&] {
+    gathered = block_store().allocate(static_cast<std::size_t>(own_bytes) * m.process.size());
+    result = block_store().allocate(static_cast<std::size_t>(own_bytes));
+  });
   std::vector<std::byte*> parts(m.process.size());  // per device
   std::vector<std::vector<StridedBox>> incoming(m.ranks.size());
   for (std::size_t d = 0; d < m.process.size(); ++d) {
@@ -82,7 +89,6 @@ void reduce_large(const Members& m, std::size_t me, std::span<std::byte* const> 
   }
   if (const auto transfer = post_phase(ticket, 1, std::move(sends), std::move(receives), {gathered})) transfer->wait();
 
-  const auto result = block_store().allocate(static_cast<std::size_t>(own_bytes));
   if (own_bytes > 0) combine_in_order(parts.size(), result->data(), own.size(), itemsize, combine, [&](std::size_t d) { return parts[d]; });
   std::memcpy(mine[0] + own.start * size, result->data(), static_cast<std::size_t>(own_bytes));
   std::vector<Exchange> back_sends, back_receives;
@@ -97,8 +103,8 @@ void reduce_large(const Members& m, std::size_t me, std::span<std::byte* const> 
 
 }  // namespace
 
-void all_reduce(std::span<const Device> group, std::span<std::byte* const> mine, std::int64_t count, std::size_t itemsize, const Combine& combine,
-                const Ticket& ticket) {
+void all_reduce(std::span<const Device> group, std::span<std::byte* const> mine, std::int64_t count, std::size_t itemsize,
+                const Combine& combine, const Ticket& ticket) {
   if (mine.empty() || group.size() == 1) return;
   const Members m = members_of(group);
   const std::size_t bytes = static_cast<std::size_t>(count) * itemsize;

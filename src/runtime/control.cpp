@@ -53,14 +53,24 @@ void answer_probe(const ControlHead& probe, std::string_view text) {
 void read_status(const ControlHead& answer, std::string_view text) {
   Runtime& r = runtime();
   std::string what;
+  Clock::duration waited{};
   {
     const std::scoped_lock hold(r.waiting.lock);
     WaitNote& note = r.waiting;
     if (!note.active || note.number != answer.value) return;  // that wait is over
     note.said[answer.from] = text;
     what = note.what;
+    waited = Clock::now() - note.since;
   }
-  if ((answer.flags & has_reached) != 0) return;
+  if ((answer.flags & has_reached) != 0) {
+    // It made the call, and ended with nothing under way: what this rank still waits for is neither in its hands nor on its way.
+    if ((answer.flags & has_ended) != 0 && waited > std::chrono::seconds(5)) {
+      spread_failure(FailureKind::mismatch,
+                     fmt::format("rank {} waits in {} for rank {}, which has made this call and ended its Environment: the two moved different data",
+                                 r.rank, what, answer.from));
+    }
+    return;
+  }
   if ((answer.flags & has_ended) != 0) {
     return spread_failure(FailureKind::collective,
                           fmt::format("rank {} ended its Environment while rank {} is in {}, which needs it", answer.from, r.rank, what));
@@ -68,8 +78,8 @@ void read_status(const ControlHead& answer, std::string_view text) {
   // It has not entered my call and waits for me in one that I have not entered: neither can ever go on.
   if ((answer.flags & waits_for_you) != 0 && !r.ledger.reached(answer.other_list, answer.other_sequence)) {
     const std::string other(text.substr(std::min(text.size(), std::string_view("waiting in ").size())));
-    spread_failure(FailureKind::mismatch,
-                   mismatch_words(r.rank, text_or_unknown(what), answer.from, text_or_unknown(other)) + " Each of the two waits for the other.");
+    spread_failure(FailureKind::mismatch, mismatch_words(r.rank, text_or_unknown(what), answer.from, text_or_unknown(other)) +
+                                              " Each of the two waits for the other.");
   }
 }
 
@@ -93,9 +103,13 @@ void send_control(int to, ControlHead head, std::string_view text) {
 void on_control(const ControlHead& head, std::string_view text) {
   Runtime& r = runtime();
   switch (head.kind) {
-    case ControlKind::failure: r.failure.set(static_cast<FailureKind>(head.value), std::string(text)); return;
-    case ControlKind::probe: return answer_probe(head, text);
-    case ControlKind::status: return read_status(head, text);
+    case ControlKind::failure:
+      r.failure.set(static_cast<FailureKind>(head.value), std::string(text));
+      return;
+    case ControlKind::probe:
+      return answer_probe(head, text);
+    case ControlKind::status:
+      return read_status(head, text);
     case ControlKind::roll: {
       auto& roll = r.rolls.groups[head.hash];
       ++roll.arrived;
@@ -112,7 +126,9 @@ void on_control(const ControlHead& head, std::string_view text) {
       r.rolls.said_bye[static_cast<std::size_t>(head.from)] = true;
       ++r.rolls.byes;
       return;
-    case ControlKind::leave: r.rolls.leave = true; return;
+    case ControlKind::leave:
+      r.rolls.leave = true;
+      return;
   }
 }
 

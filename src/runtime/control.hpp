@@ -12,13 +12,13 @@
 namespace meshwise::detail {
 
 enum class ControlKind : std::uint32_t {
-  failure,   // the sender knows of a failure: `value` is its FailureKind, the text its words
-  probe,     // the sender waits for the receiver in the call of the ticket; the text is the call's
-  status,    // the answer: how far the sender is, in words and flags
-  roll,      // "I stand before making the communicator `hash`", to its first member; flags: room_left
-  go,        // its first member: all stand there; flags: room_left when all have room
-  bye,       // to rank 0: the sender's Environment ends
-  leave      // from rank 0: all have said bye
+  failure,  // the sender knows of a failure: `value` is its FailureKind, the text its words
+  probe,    // the sender waits for the receiver in the call of the ticket; the text is the call's
+  status,   // the answer: how far the sender is, in words and flags
+  roll,     // "I stand before making the communicator `hash`", to its first member; flags: room_left
+  go,       // its first member: all stand there; flags: room_left when all have room
+  bye,      // to rank 0: the sender's Environment ends
+  leave     // from rank 0: all have said bye
 };
 
 inline constexpr std::uint32_t room_left = 1, has_reached = 2, has_ended = 4, waits_for_you = 8;
@@ -27,8 +27,8 @@ struct ControlHead {
   ControlKind kind{};
   std::int32_t from = 0;
   std::uint64_t list = 0, sequence = 0, hash = 0;
-  std::uint64_t value = 0;                              // probe and status: the number of the prober's wait
-  std::uint64_t other_list = 0, other_sequence = 0;     // status: the call the sender itself waits in
+  std::uint64_t value = 0;                           // probe and status: the number of the prober's wait
+  std::uint64_t other_list = 0, other_sequence = 0;  // status: the call the sender itself waits in
   std::uint32_t flags = 0, text_bytes = 0;
 };
 inline constexpr std::size_t control_limit = 3968;

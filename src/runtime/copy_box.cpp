@@ -64,12 +64,18 @@ void copy_runs(const std::byte* from, std::byte* to, const Axis* axes, std::size
 
 void copy_sorted(const std::byte* from, std::byte* to, const Axis* axes, std::size_t count, std::size_t run) {
   switch (run) {
-    case 1: return copy_axes<1>(from, to, axes, count);
-    case 2: return copy_axes<2>(from, to, axes, count);
-    case 4: return copy_axes<4>(from, to, axes, count);
-    case 8: return copy_axes<8>(from, to, axes, count);
-    case 16: return copy_axes<16>(from, to, axes, count);
-    default: return copy_runs(from, to, axes, count, run);
+    case 1:
+      return copy_axes<1>(from, to, axes, count);
+    case 2:
+      return copy_axes<2>(from, to, axes, count);
+    case 4:
+      return copy_axes<4>(from, to, axes, count);
+    case 8:
+      return copy_axes<8>(from, to, axes, count);
+    case 16:
+      return copy_axes<16>(from, to, axes, count);
+    default:
+      return copy_runs(from, to, axes, count, run);
   }
 }
 
@@ -132,7 +138,8 @@ std::int64_t StridedBox::bytes() const {
 
 void copy_box(const StridedBox& source, const StridedBox& target) {
   runtime().bytes_copied.fetch_add(source.bytes(), std::memory_order_relaxed);
-  copy_strided(source.base, target.base, source.extents.size(), source.extents.data(), source.strides.data(), target.strides.data(), source.itemsize);
+  copy_strided(source.base, target.base, source.extents.size(), source.extents.data(), source.strides.data(), target.strides.data(),
+               source.itemsize);
 }
 
 }  // namespace meshwise::detail

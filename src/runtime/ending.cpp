@@ -28,7 +28,8 @@ bool mpi_is_up() {
   return initialized && !finalized;
 }
 
-// Nobody catches this exception: its words are said once for the whole job, and the job ends. Without this the other ranks would wait for ever.
+// Nobody catches this exception: its words are said once for the whole job, and the job ends. Without this the other ranks would wait for
+// ever.
 [[noreturn]] void on_terminate() {
   std::string words = "terminated without an exception";
   if (const auto error = std::current_exception()) {

@@ -13,7 +13,8 @@ namespace {
 
 MPI_Request receive_control(Runtime& r) {
   MPI_Request request = MPI_REQUEST_NULL;
-  check_mpi(MPI_Irecv(r.engine.control_buffer.data(), static_cast<int>(control_limit), MPI_BYTE, MPI_ANY_SOURCE, control_tag, r.control, &request),
+  check_mpi(MPI_Irecv(r.engine.control_buffer.data(), static_cast<int>(control_limit), MPI_BYTE, MPI_ANY_SOURCE, control_tag, r.control,
+                      &request),
             "receiving control messages");
   return request;
 }
@@ -37,15 +38,19 @@ void finish(Pending& what, const MPI_Status& status) {
   if (status.MPI_ERROR != MPI_SUCCESS && status.MPI_ERROR != MPI_ERR_PENDING) check_mpi(status.MPI_ERROR, "moving data");
   switch (what.kind) {
     case Pending::Kind::control_receive:
-    case Pending::Kind::control_send: return;
-    case Pending::Kind::head_send: return on_head_sent(*what.task);
+    case Pending::Kind::control_send:
+      return;
+    case Pending::Kind::head_send:
+      return on_head_sent(*what.task);
     case Pending::Kind::head_receive: {
       int bytes = 0;
       MPI_Get_count(&status, MPI_BYTE, &bytes);
       return on_head_received(what.peer, bytes);
     }
-    case Pending::Kind::chunk_send: return on_chunk_sent(*what.task, what);
-    case Pending::Kind::chunk_receive: return on_chunk_received(*what.task, what);
+    case Pending::Kind::chunk_send:
+      return on_chunk_sent(*what.task, what);
+    case Pending::Kind::chunk_receive:
+      return on_chunk_received(*what.task, what);
   }
 }
 
@@ -56,8 +61,7 @@ bool test_all(Engine& engine) {
   engine.statuses.resize(count);
   for (auto& status : engine.statuses) status.MPI_ERROR = MPI_SUCCESS;
   int done = 0;
-  const int code =
-      MPI_Testsome(static_cast<int>(count), engine.requests.data(), &done, engine.indices.data(), engine.statuses.data());
+  const int code = MPI_Testsome(static_cast<int>(count), engine.requests.data(), &done, engine.indices.data(), engine.statuses.data());
   if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) check_mpi(code, "testing requests");
   if (done == MPI_UNDEFINED || done <= 0) return false;
   // What is complete leaves the list before anything acts on it: acting adds requests.
@@ -117,7 +121,8 @@ void begin_engine(Runtime& r) {
 void drop_requests(Engine& engine) {
   for (std::size_t k = 0; k < engine.requests.size(); ++k) {
     const auto kind = engine.pending[k].kind;
-    const bool receives = kind == Pending::Kind::control_receive || kind == Pending::Kind::head_receive || kind == Pending::Kind::chunk_receive;
+    const bool receives =
+        kind == Pending::Kind::control_receive || kind == Pending::Kind::head_receive || kind == Pending::Kind::chunk_receive;
     if (receives) {
       MPI_Cancel(&engine.requests[k]);
       MPI_Wait(&engine.requests[k], MPI_STATUS_IGNORE);

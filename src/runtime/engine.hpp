@@ -44,6 +44,7 @@ struct Task {
   bool outgoing = false;
   bool head_done = false;
   std::int64_t posted = 0, finished = 0;  // payload bytes handed to MPI, and through
+  std::int64_t acknowledges = 0;          // bytes of heads that the peer has received when this task's head has left
   Payload payload;
   std::vector<std::byte> head;  // outgoing: the message
 };
@@ -70,6 +71,8 @@ struct Lane {
   std::int64_t bytes = 0;   // of unfinished tasks
   bool head_posted = false;
   std::unique_ptr<std::byte[]> head;
+  // Outgoing: a small message has left at once, wherever it waits. Bytes of heads not known to be received, and those since the last that asks.
+  std::int64_t unacknowledged = 0, unasked = 0;
 };
 
 /// Local. A buffer for chunks that do not lie in one run.

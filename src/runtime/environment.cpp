@@ -31,21 +31,27 @@ std::unique_ptr<bmpi::environment>& mpi_of_ours() {
 
 void check_first(const Runtime& r) {
   switch (r.life.load()) {
-    case Life::before: return;
+    case Life::before:
+      return;
     case Life::ended:
-      throw Error("Environment: the library's Environment of this process has ended, and MPI with it: a second one cannot begin. Make one Environment, in main, "
-                  "and let it live as long as the program.");
-    default: throw Error("Environment: there is one already. A process has one Environment; pass it on instead of making another.");
+      throw Error(
+          "Environment: the library's Environment of this process has ended, and MPI with it: a second one cannot begin. Make one "
+          "Environment, in main, "
+          "and let it live as long as the program.");
+    default:
+      throw Error("Environment: there is one already. A process has one Environment; pass it on instead of making another.");
   }
 }
 
 void begin_mpi(int* argc, char*** argv) {
   if (bmpi::environment::initialized()) {
-    if (bmpi::environment::finalized()) throw Error("Environment: MPI has been finalized already. Make the Environment before MPI_Finalize.");
+    if (bmpi::environment::finalized())
+      throw Error("Environment: MPI has been finalized already. Make the Environment before MPI_Finalize.");
     return;
   }
   constexpr auto level = bmpi::threading::multiple;
-  mpi_of_ours() = argc ? std::make_unique<bmpi::environment>(*argc, *argv, level, false) : std::make_unique<bmpi::environment>(level, false);
+  mpi_of_ours() =
+      argc ? std::make_unique<bmpi::environment>(*argc, *argv, level, false) : std::make_unique<bmpi::environment>(level, false);
 }
 
 // Only rank 0 reads its environment: mpirun forwards these variables to no other host, and ranks that read different ones would part ways.
@@ -62,7 +68,9 @@ void check_tags(const Runtime& r) {
   check_mpi(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &value, &found), "reading the tag bound");
   std::int64_t bound = found ? *static_cast<int*>(value) : 32767;
   if (r.settings.tag_bound > 0) bound = std::min(bound, r.settings.tag_bound);
-  if (bound < highest_tag) throw Error(fmt::format("Environment: message tags may be {} at most here (MESHWISE_TAG_BOUND), and the library uses tags up to {}.", bound, static_cast<int>(highest_tag)));
+  if (bound < highest_tag)
+    throw Error(fmt::format("Environment: message tags may be {} at most here (MESHWISE_TAG_BOUND), and the library uses tags up to {}.",
+                            bound, static_cast<int>(highest_tag)));
 }
 
 void begin(MPI_Comm from) {
@@ -118,9 +126,13 @@ Environment::Environment(detail::CommunicatorHandle communicator) : exceptions_a
   detail::check_first(detail::runtime());
   int initialized = 0;
   MPI_Initialized(&initialized);
-  if (!initialized) throw Error("Environment(communicator): MPI has not been initialized. Call MPI_Init_thread first, or make an Environment without a communicator.");
+  if (!initialized)
+    throw Error(
+        "Environment(communicator): MPI has not been initialized. Call MPI_Init_thread first, or make an Environment without a "
+        "communicator.");
   const MPI_Comm* const from = static_cast<const MPI_Comm*>(communicator.communicator);
-  if (!from || *from == MPI_COMM_NULL) throw Error("Environment(communicator): this is no communicator (MPI_COMM_NULL). Only the ranks in it make the Environment.");
+  if (!from || *from == MPI_COMM_NULL)
+    throw Error("Environment(communicator): this is no communicator (MPI_COMM_NULL). Only the ranks in it make the Environment.");
   detail::begin(*from);
 }
 

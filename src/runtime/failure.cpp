@@ -23,9 +23,12 @@ void Failure::raise() {
   if (!is_set()) return;
   const std::scoped_lock hold(lock_);
   switch (kind_) {
-    case FailureKind::mismatch: throw MismatchError(words_);
-    case FailureKind::communication: throw CommunicationError(words_);
-    case FailureKind::collective: throw CollectiveError(words_);
+    case FailureKind::mismatch:
+      throw MismatchError(words_);
+    case FailureKind::communication:
+      throw CommunicationError(words_);
+    case FailureKind::collective:
+      throw CollectiveError(words_);
   }
 }
 

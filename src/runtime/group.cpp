@@ -12,7 +12,8 @@
 namespace meshwise::detail {
 namespace {
 
-// What every member puts in first. Its size is the same in every call, so that ranks which made different calls still understand each other.
+// What every member puts in first. Its size is the same in every call, so that ranks which made different calls still understand each
+// other.
 struct Greeting {
   std::uint64_t list = 0, sequence = 0, hash = 0;
   std::uint64_t bytes = 0;
@@ -89,7 +90,8 @@ void gather_all(Group& group, const void* mine, std::size_t bytes, void* out, co
   const int count = static_cast<int>(bytes);
   {
     const std::scoped_lock hold(r.lock);
-    check_mpi(MPI_Iallgather(round->mine.data(), count, MPI_BYTE, round->all.data(), count, MPI_BYTE, group.communicator, &round->request), "gathering");
+    check_mpi(MPI_Iallgather(round->mine.data(), count, MPI_BYTE, round->all.data(), count, MPI_BYTE, group.communicator, &round->request),
+              "gathering");
     r.engine.messages_sent += 1;
     r.engine.bytes_sent += count;
   }

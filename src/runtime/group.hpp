@@ -14,8 +14,8 @@
 namespace meshwise::detail {
 
 struct Group {
-  std::vector<int> ranks;  // in order of first appearance in the device list
-  int mine = -1;           // this rank's place
+  std::vector<int> ranks;                 // in order of first appearance in the device list
+  int mine = -1;                          // this rank's place
   MPI_Comm communicator = MPI_COMM_NULL;  // null: point-to-point serves
 };
 
@@ -39,8 +39,10 @@ std::vector<int> ranks_of(const DeviceList& list);
 /// Collective over `ranks`. The group, made at its first use by a polled roll call; beyond the cap it has no communicator.
 Group& find_group(const std::vector<int>& ranks, const Ticket& ticket);
 
-/// Collective over the group. Gathers small pieces with the call itself: headers are compared before anybody uses the data, so that ranks which
-/// made different calls all throw MismatchError with both calls' words. `out` has ranks * bytes. A call that gathers more than once numbers its phases.
+/// Collective over the group. Gathers small pieces with the call itself: headers are compared before anybody uses the data, so that ranks
+/// which
+/// made different calls all throw MismatchError with both calls' words. `out` has ranks * bytes. A call that gathers more than once
+/// numbers its phases.
 void gather_checked(Group& group, const void* mine, std::size_t bytes, void* out, const Ticket& ticket, std::uint32_t phase = 0);
 
 }  // namespace meshwise::detail

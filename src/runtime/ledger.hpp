@@ -17,7 +17,8 @@ namespace meshwise::detail {
 
 using Clock = std::chrono::steady_clock;
 
-/// Local. One ordered device list (or pair of lists, for moves): how many calls this rank has entered, and the hash of all of them in order.
+/// Local. One ordered device list (or pair of lists, for moves): how many calls this rank has entered, and the hash of all of them in
+/// order.
 struct Sequence {
   std::uint64_t list = 0;
   std::uint64_t next = 0;

@@ -1,4 +1,5 @@
-// The node's page: a memfd that its first rank makes and hands to the others over local sockets. It works in containers where /proc/PID/fd and /dev/shm do not;
+// The node's page: a memfd that its first rank makes and hands to the others over local sockets. It works in containers where
+// /proc/PID/fd and /dev/shm do not;
 // where it fails for any rank of a node, that node goes without, and nothing is said about it.
 #include "runtime/node.hpp"
 
@@ -55,7 +56,8 @@ socklen_t address_of(const Name& name, sockaddr_un& address) {
 bool comes_from(int socket, const std::vector<pid_t>& pids) {
   ucred who{};
   socklen_t size = sizeof who;
-  return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 && who.uid == getuid() && std::find(pids.begin(), pids.end(), who.pid) != pids.end();
+  return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 && who.uid == getuid() &&
+         std::find(pids.begin(), pids.end(), who.pid) != pids.end();
 }
 
 bool send_descriptor(int socket, int fd) {
@@ -98,7 +100,8 @@ bool all_true(MPI_Comm node, bool mine) {
   return value != 0;
 }
 
-// One descriptor of the first rank's to all of the node. Every rank takes part in every agreement, whatever failed before: nobody waits for a message
+// One descriptor of the first rank's to all of the node. Every rank takes part in every agreement, whatever failed before: nobody waits
+// for a message
 // that is not coming.
 bool share(MPI_Comm node, int place, int count, Descriptor& fd) {
   std::vector<pid_t> pids(static_cast<std::size_t>(count));
@@ -175,10 +178,16 @@ bool NodePage::has_died(int place) {
   // The kernel marks a robust mutex at once when its owner dies, before it frees the memory: milliseconds earlier than any socket closes.
   pthread_mutex_t& mutex = slot(place).held_for_life;
   switch (pthread_mutex_trylock(&mutex)) {
-    case EOWNERDEAD: pthread_mutex_unlock(&mutex); return true;  // unrepaired, so that the next to ask is told as well
-    case ENOTRECOVERABLE: return true;
-    case 0: pthread_mutex_unlock(&mutex); return false;
-    default: return false;
+    case EOWNERDEAD:
+      pthread_mutex_unlock(&mutex);
+      return true;  // unrepaired, so that the next to ask is told as well
+    case ENOTRECOVERABLE:
+      return true;
+    case 0:
+      pthread_mutex_unlock(&mutex);
+      return false;
+    default:
+      return false;
   }
 }
 
@@ -198,7 +207,8 @@ void begin_node(Runtime& r) {
   const int size = static_cast<int>(std::count(leaders.begin(), leaders.end(), leaders[0]));
   bool regular = true;
   for (int k = 0; k < r.size; ++k) regular = regular && leaders[static_cast<std::size_t>(k)] == k / size * size;
-  // A plan knows nodes as equal runs of ranks. Where ranks are dealt to hosts in turn, each counts as a node of its own: right, if not the best.
+  // A plan knows nodes as equal runs of ranks. Where ranks are dealt to hosts in turn, each counts as a node of its own: right, if not
+  // the best.
   r.topology.ranks_per_node = !regular ? 1 : size == r.size ? 0 : size;
   make_page(r, node);
   if (node != host) MPI_Comm_free(&node);

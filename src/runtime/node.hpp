@@ -9,7 +9,8 @@ struct Runtime;
 void begin_node(Runtime& r);
 /// Local. An orderly end: from here on a vanished process is no death.
 void leave_node();
-/// Local. Claims the right to print a failure's words: true for the first rank of the node that asks. The others return when it has printed.
+/// Local. Claims the right to print a failure's words: true for the first rank of the node that asks. The others return when it has
+/// printed.
 bool claim_words();
 void words_are_out();
 

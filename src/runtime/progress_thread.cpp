@@ -1,8 +1,10 @@
-// A chunked transfer must advance while the program sits in a foreign barrier or a long product: without this thread such a program deadlocks.
+// A chunked transfer must advance while the program sits in a foreign barrier or a long product: without this thread such a program
+// deadlocks.
 #include <pthread.h>
 #include <sys/prctl.h>
 #include <time.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <csignal>
 #include <thread>
@@ -11,6 +13,8 @@
 
 namespace meshwise::detail {
 namespace {
+
+constexpr long shortest = 50'000, longest = 1'000'000;  // nanoseconds between two looks while something is under way
 
 struct ProgressThread {
   std::mutex lock;
@@ -32,10 +36,11 @@ void serve() {
   ProgressThread& s = state();
   prctl(PR_SET_NAME, "mw-progress");
   prctl(PR_SET_TIMERSLACK, 5000);
+  long pause = shortest;
   for (;;) {
     const bool work = r.engine.chunked.load(std::memory_order_relaxed) > 0 && s.main_serves.load(std::memory_order_relaxed) == 0;
     if (work) {
-      const timespec nap{0, 50'000};
+      const timespec nap{0, pause};
       nanosleep(&nap, nullptr);
       const std::scoped_lock hold(s.lock);
       if (s.stop) return;
@@ -48,7 +53,8 @@ void serve() {
       s.rung = false;
       if (s.stop) return;
     }
-    if (s.main_serves.load(std::memory_order_relaxed) == 0) progress();
+    // A peer may be late by seconds: then the looks become rarer.
+    if (s.main_serves.load(std::memory_order_relaxed) == 0) pause = progress() ? shortest : std::min(pause + pause / 4, longest);
   }
 }
 

@@ -16,19 +16,22 @@ constexpr std::uint64_t pair_salt = 0x70616972;
 
 void check_entry(const Runtime& r, std::string_view operation) {
   if (!r.running()) {
-    throw Error(r.life.load() == Life::before
-                    ? fmt::format("{}: there is no Environment yet. Make one first: `meshwise::Environment env(argc, argv);`", operation)
-                    : fmt::format("{}: the Environment has ended, and with it every operation. Arrays keep their metadata; keep the Environment "
-                                  "until the last operation.",
-                                  operation));
+    throw Error(
+        r.life.load() == Life::before
+            ? fmt::format("{}: there is no Environment yet. Make one first: `meshwise::Environment env(argc, argv);`", operation)
+            : fmt::format("{}: the Environment has ended, and with it every operation. Arrays keep their metadata; keep the Environment "
+                          "until the last operation.",
+                          operation));
   }
   if (!on_main_thread()) {
-    throw Error(fmt::format("{}: called on another thread than the one that made the Environment. Collective calls come from that thread alone; "
-                            "handles may be copied and dropped on any.",
-                            operation));
+    throw Error(
+        fmt::format("{}: called on another thread than the one that made the Environment. Collective calls come from that thread alone; "
+                    "handles may be copied and dropped on any.",
+                    operation));
   }
   if (!r.callback.empty()) {
-    throw Error(fmt::format("{}: called inside {}. A Collective call there would run on some ranks only; use local arrays inside.", operation, r.callback));
+    throw Error(fmt::format("{}: called inside {}. A Collective call there would run on some ranks only; use local arrays inside.",
+                            operation, r.callback));
   }
 }
 
@@ -59,7 +62,8 @@ void lockstep(const std::vector<int>& ranks, const Ticket& ticket) {
 
 }  // namespace
 
-// A rank that is only in one of a move's two lists cannot know how far the other list's sequence is. So a move has a third sequence, that of the ordered
+// A rank that is only in one of a move's two lists cannot know how far the other list's sequence is. So a move has a third sequence, that
+// of the ordered
 // pair of lists, which every rank in either list can count; its position and history are what the move's messages carry.
 Ticket enter_call(const Call& call, std::initializer_list<const DeviceList*> lists) {
   Runtime& r = runtime();
@@ -123,7 +127,8 @@ void describe(Ticket& ticket, const Call& call, const std::string& details) {
   runtime().ledger.set_text(ticket.list, ticket.sequence, ticket.text);
   // Where ranks parted in a call that sent nothing, the call before this one is what tells them apart.
   if (ticket.sequence > 0)
-    if (const auto before = runtime().ledger.text_of(ticket.list, ticket.sequence - 1); !before.empty()) ticket.text += fmt::format(" (after {})", before);
+    if (const auto before = runtime().ledger.text_of(ticket.list, ticket.sequence - 1); !before.empty())
+      ticket.text += fmt::format(" (after {})", before);
 }
 
 CallbackScope::CallbackScope(std::string_view what) : outer_(runtime().callback) { runtime().callback = what; }

@@ -15,8 +15,8 @@ namespace meshwise::detail {
 namespace {
 
 [[noreturn]] void refuse(const std::string& name, const std::string& value, std::string_view allowed) {
-  throw Error(fmt::format("{}={} is not a setting meshwise knows: it may be {}. Set it in rank 0's environment, which governs all ranks.", name, value,
-                          allowed));
+  throw Error(fmt::format("{}={} is not a setting meshwise knows: it may be {}. Set it in rank 0's environment, which governs all ranks.",
+                          name, value, allowed));
 }
 
 class Reader {

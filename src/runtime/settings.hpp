@@ -7,7 +7,8 @@
 
 namespace meshwise::detail {
 
-/// Local. off: no comparison of calls. ledger: what travels anyway is compared. lockstep: every call waits for its participants and compares.
+/// Local. off: no comparison of calls. ledger: what travels anyway is compared. lockstep: every call waits for its participants and
+/// compares.
 enum class Check : std::uint8_t { off, ledger, lockstep };
 
 struct Settings {

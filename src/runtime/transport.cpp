@@ -1,4 +1,5 @@
-// The wire protocol. A task's head goes first and says what call it belongs to; chunks follow, in order, on a tag of their own, a window at a time.
+// The wire protocol. A task's head goes first and says what call it belongs to; chunks follow, in order, on a tag of their own, a window
+// at a time.
 // Both ends post tasks in program order, so constant tags and MPI's order of messages are enough to match them.
 #include "meshwise/runtime/transport.hpp"
 
@@ -9,13 +10,18 @@
 #include <utility>
 
 #include "meshwise/base/error.hpp"
+#include "meshwise/runtime/watch.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/runtime.hpp"
 
 namespace meshwise::detail {
 namespace {
 
-constexpr std::int64_t staging_budget = std::int64_t{16} << 20;  // each way; a pair may always have one buffer, else ranks could starve in a circle
+constexpr std::int64_t staging_budget = std::int64_t{16}
+                                        << 20;  // each way; a pair may always have one buffer, else ranks could starve in a circle
+
+// Of what a peer may not have looked at yet: it lies in that peer's memory, outside of every account.
+std::int64_t eager_limit() { return std::min(runtime().settings.run_ahead, std::int64_t{16} << 20); }
 
 bool travels_inline(std::int64_t bytes) { return bytes <= std::min(inline_limit, runtime().settings.chunk_bytes); }
 
@@ -28,7 +34,8 @@ bool take_staging(Engine& engine, bool sending, bool first_of_pair, std::int64_t
   auto& used = engine.staged[sending ? 1 : 0];
   if (!first_of_pair && used + size > staging_budget) return false;
   used += size;
-  const auto fits = std::find_if(engine.spare.begin(), engine.spare.end(), [&](const Staging& s) { return s.size >= size && s.size <= 2 * size + 4096; });
+  const auto fits =
+      std::find_if(engine.spare.begin(), engine.spare.end(), [&](const Staging& s) { return s.size >= size && s.size <= 2 * size + 4096; });
   if (fits != engine.spare.end()) {
     staging = std::move(*fits);
     engine.spare.erase(fits);
@@ -116,12 +123,21 @@ void send_head(Task& task) {
   std::memcpy(task.head.data(), &header, sizeof header);
   std::memcpy(task.head.data() + sizeof header, text.data(), text.size());
   if (small) task.payload.pack(0, task.payload.bytes(), task.head.data() + sizeof header + text.size());
+  // Now and then one is sent that is done only when it has been received, and with it, in order, all before it: so that a rank which runs ahead
+  // with small messages alone does not fill its peer's memory.
+  Lane& lane = lane_of(task);
+  lane.unasked += static_cast<std::int64_t>(task.head.size());
+  lane.unacknowledged += static_cast<std::int64_t>(task.head.size());
+  const bool asks = lane.unasked >= eager_limit() / 8;
+  if (asks) task.acknowledges = std::exchange(lane.unasked, 0);
   MPI_Request request = MPI_REQUEST_NULL;
-  check_mpi(MPI_Isend(task.head.data(), static_cast<int>(task.head.size()), MPI_BYTE, task.peer, head_tag, r.data, &request), "sending");
+  const int count = static_cast<int>(task.head.size());
+  check_mpi(asks ? MPI_Issend(task.head.data(), count, MPI_BYTE, task.peer, head_tag, r.data, &request)
+                 : MPI_Isend(task.head.data(), count, MPI_BYTE, task.peer, head_tag, r.data, &request),
+            "sending");
   ++r.engine.messages_sent;
   r.engine.bytes_sent += header.inline_bytes;
   if (!small) {
-    Lane& lane = lane_of(task);
     lane.data.push_back(&task);
     pump(lane, true);
   }
@@ -163,6 +179,35 @@ std::vector<Task> make_tasks(std::vector<Exchange>&& sends, std::vector<Exchange
   return tasks;
 }
 
+// Under the lock: queues and starts the movement's tasks. True if some need a thread that serves them.
+bool start(const std::shared_ptr<Movement>& movement) {
+  Engine& engine = runtime().engine;
+  bool chunks = false;
+  movement->self = engine.live.insert(engine.live.end(), movement);
+  ++engine.live_count;
+  for (auto& task : movement->tasks) {
+    task.owner = movement.get();
+    lane_of(task).bytes += task.payload.bytes();
+    if (!travels_inline(task.payload.bytes())) {
+      ++engine.chunked;
+      chunks = true;
+    }
+  }
+  // The last task may finish the movement, and with it the list that this loop walks.
+  const std::size_t count = movement->tasks.size();
+  for (std::size_t k = 0; k < count; ++k) {
+    Task& task = movement->tasks[k];
+    if (task.outgoing) {
+      send_head(task);
+    } else {
+      Lane& lane = lane_of(task);
+      lane.heads.push_back(&task);
+      expect_head(lane, task.peer);
+    }
+  }
+  return chunks;
+}
+
 // A pair's unfinished bytes are bounded: a fast rank waits here for movements that are older than the one it brings.
 void wait_for_room(const Ticket& ticket, const std::vector<Task>& tasks) {
   Runtime& r = runtime();
@@ -170,7 +215,9 @@ void wait_for_room(const Ticket& ticket, const std::vector<Task>& tasks) {
     const auto room = [&] {
       const std::scoped_lock hold(r.lock);
       const Lane& lane = lane_of(task);
-      return lane.bytes == 0 || lane.bytes + task.payload.bytes() <= r.settings.run_ahead;
+      const bool asked = lane.unacknowledged > lane.unasked;
+      return (lane.bytes == 0 || lane.bytes + task.payload.bytes() <= r.settings.run_ahead) &&
+             (!asked || lane.unacknowledged <= eager_limit());
     };
     wait_for(room, {.what = "room for another transfer", .ticket = &ticket, .peers = [&] { return std::vector<int>{task.peer}; }});
   }
@@ -181,6 +228,7 @@ void wait_for_room(const Ticket& ticket, const std::vector<Task>& tasks) {
 void on_head_sent(Task& task) {
   task.head_done = true;
   task.head = {};
+  lane_of(task).unacknowledged -= task.acknowledges;
   if (travels_inline(task.payload.bytes())) task.finished = task.payload.bytes();
   if (task.finished == task.payload.bytes()) finish_task(task);
 }
@@ -255,32 +303,10 @@ std::shared_ptr<Transfer> post_phase(const Ticket& ticket, std::uint32_t phase, 
   movement->tasks = std::move(tasks);
   movement->unfinished = movement->tasks.size();
   bool chunks = false;
-  {
+  run_local_part(movement->ticket.text, [&] {
     const std::scoped_lock hold(r.lock);
-    Engine& engine = r.engine;
-    movement->self = engine.live.insert(engine.live.end(), movement);
-    ++engine.live_count;
-    for (auto& task : movement->tasks) {
-      task.owner = movement.get();
-      lane_of(task).bytes += task.payload.bytes();
-      if (!travels_inline(task.payload.bytes())) {
-        ++engine.chunked;
-        chunks = true;
-      }
-    }
-    // The last task may finish the movement, and with it the list that this loop walks.
-    const std::size_t count = movement->tasks.size();
-    for (std::size_t k = 0; k < count; ++k) {
-      Task& task = movement->tasks[k];
-      if (task.outgoing) {
-        send_head(task);
-      } else {
-        Lane& lane = lane_of(task);
-        lane.heads.push_back(&task);
-        expect_head(lane, task.peer);
-      }
-    }
-  }
+    chunks = start(movement);
+  });
   if (chunks) wake_progress_thread();
   return movement;
 }

@@ -119,7 +119,7 @@ class LongWait {
     // Of very many peers a few will do: somebody waits beside each rank that went astray, and asks it.
     constexpr std::size_t most = 64;
     const std::scoped_lock hold(r.lock);
-    for (std::size_t k = 0; k < peers.size(); k = peers.size() > most ? 2 * k + 1 : k + 1) {
+    for (std::size_t k = 0; k<peers.size(); k = peers.size()> most ? 2 * k + 1 : k + 1) {
       const auto next = std::upper_bound(peers.begin(), peers.end(), r.rank) - peers.begin();
       send_control(peers[(static_cast<std::size_t>(next) + k) % peers.size()], head, text);
     }
@@ -165,7 +165,8 @@ std::string WaitNote::report(int rank) const {
     if (const auto answer = said.find(peer); answer != said.end()) whom += fmt::format(" ({})", answer->second);
   }
   if (whom.empty()) whom = "itself";
-  return fmt::format("rank {} has waited {:.1f} s in {} for {}", rank, std::chrono::duration<double>(Clock::now() - since).count(), what, whom);
+  return fmt::format("rank {} has waited {:.1f} s in {} for {}", rank, std::chrono::duration<double>(Clock::now() - since).count(), what,
+                     whom);
 }
 
 void wait_for(const std::function<bool()>& done, const Waiting& waiting) {

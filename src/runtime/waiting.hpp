@@ -17,9 +17,9 @@ namespace meshwise::detail {
 /// Local. What is waited for.
 struct Waiting {
   std::string_view what;
-  const Ticket* ticket = nullptr;                    // the call, if it is one
-  std::function<std::vector<int>()> peers{};         // the ranks it needs
-  bool through_failure = false;                      // a goodbye goes on after a failure
+  const Ticket* ticket = nullptr;             // the call, if it is one
+  std::function<std::vector<int>()> peers{};  // the ranks it needs
+  bool through_failure = false;               // a goodbye goes on after a failure
 };
 
 /// Local. Polls until done() (called without the lock). Throws: the sticky failure; CommunicationError at MESHWISE_TIMEOUT.
@@ -38,7 +38,8 @@ struct WaitNote {
   std::map<int, std::string> said;  // what peers answered
   Clock::time_point reported{};
 
-  /// Local. `rank 0 has waited 5.0 s in #5 reshard float32[8] for rank 1 (outside the library; last call #4 add, 5.2 s ago)`. Needs the lock.
+  /// Local. `rank 0 has waited 5.0 s in #5 reshard float32[8] for rank 1 (outside the library; last call #4 add, 5.2 s ago)`. Needs the
+  /// lock.
   std::string report(int rank) const;
 };
 

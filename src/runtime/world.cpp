@@ -36,7 +36,9 @@ Device current_default_device() {
   return scoped ? *scoped : devices()[0];
 }
 
-default_device::default_device(const Device& device) : outer_(innermost_default()) { innermost_default() = std::make_shared<const Device>(device); }
+default_device::default_device(const Device& device) : outer_(innermost_default()) {
+  innermost_default() = std::make_shared<const Device>(device);
+}
 default_device::~default_device() { innermost_default() = outer_; }
 
 std::string setting(std::string_view name) {
