@@ -36,7 +36,11 @@ bool is_complex_literal(const Scalar& s) { return s.kind() == Scalar::Kind::comp
 
 Dtype common_dtype(std::initializer_list<const Scalar*> literals) {
   Dtype common = (*literals.begin())->default_dtype();
-  for (const auto* s : literals) common = promote_types(common, s->default_dtype());
+  for (const auto* s : literals) {
+    const auto next = s->default_dtype();
+    // Whole numbers stay whole: uint64 beside int32 would promote to a float.
+    common = is_integer(common) && is_integer(next) && (common == uint64 || next == uint64) ? uint64 : promote_types(common, next);
+  }
   return common;
 }
 

@@ -38,6 +38,14 @@ inline void block(const std::array<std::uint32_t, 3>& k, std::uint32_t& x0, std:
 
 std::array<std::uint32_t, 3> schedule(Words key) { return {key.a, key.b, key.a ^ key.b ^ 0x1BD11BDAu}; }
 
+// Integers alone: every instruction set gives the same bits, so hosts of different kinds may choose differently.
+#if defined(__x86_64__) && !defined(MESHWISE_NO_TARGET_CLONES)
+__attribute__((target_clones("avx512f", "avx2", "default")))
+#endif
+void blocks(const std::array<std::uint32_t, 3>& k, std::uint32_t* a, std::uint32_t* b, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) block(k, a[i], b[i]);
+}
+
 /// Both words of up to `piece` elements. Counters first, in a loop of their own: the loop over rounds then knows only 32-bit lanes.
 struct Blocks {
   std::array<std::uint32_t, piece> a, b;
@@ -49,9 +57,7 @@ struct Blocks {
       a[at] = static_cast<std::uint32_t>(counter >> 32);
       b[at] = static_cast<std::uint32_t>(counter);
     }
-    const auto k = schedule(key);
-    const auto n = static_cast<std::size_t>(count);
-    for (std::size_t i = 0; i < n; ++i) block(k, a[i], b[i]);
+    blocks(schedule(key), a.data(), b.data(), static_cast<std::size_t>(count));
   }
 };
 
