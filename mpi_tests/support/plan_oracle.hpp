@@ -4,16 +4,16 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <stdexcept>
+#include <string>
 #include <utility>
 
-#include "support/plan_case.hpp"
+#include "support/plan_blocks.hpp"
 
 namespace meshwise::testing {
 
-class PlanOracle {
+class PlanOracle : PlanBlocks {
  public:
-  explicit PlanOracle(const PlainCase& c) : case_(c), movement_(c.movement()), source_(blocks(c.source)), target_(blocks(c.target)) {}
+  explicit PlanOracle(const PlainCase& c) : PlanBlocks(c), movement_(c.movement()) {}
 
   /// Throws std::runtime_error with words on the first promise that is broken.
   void check() {
@@ -32,85 +32,12 @@ class PlanOracle {
   static inline std::map<std::string, int> seen{};
 
  private:
-  /// What a device holds: the numbers of the elements of its box, in memory order; values beside them (-1: none yet).
-  struct Block {
-    Ints elements{}, values{};
-    int share = 0;  // blocks of one number are one
-  };
-  using Blocks = std::map<std::int64_t, Block>;  // by device id
-
-  static void require(bool holds, const std::string& what) {
-    if (!holds) throw std::runtime_error(what);
-  }
-
-  static std::int64_t number(const Ints& element, const Ints& shape) {
-    std::int64_t n = 0;
-    for (std::size_t a = 0; a < shape.size(); ++a) n = n * shape[a] + element[a];
-    return n;
-  }
-
-  template <class F>
-  static void each(const std::vector<Range>& box, F f) {
-    Ints c;
-    for (const auto& r : box) {
-      if (r.empty()) return;
-      c.push_back(r.start);
-    }
-    for (;;) {
-      f(c);
-      auto d = box.size();
-      while (d > 0 && ++c[d - 1] == box[d - 1].stop) {
-        c[d - 1] = box[d - 1].start;
-        --d;
-      }
-      if (d == 0) return;
-    }
-  }
-
-  Blocks blocks(const PlainEnd& end) {
-    Blocks out;
-    for (std::int64_t p = 0; p < end.positions(); ++p) {
-      std::vector<Range> box;
-      for (std::size_t a = 0; a < end.shape.size(); ++a) box.push_back(end.held(p, a));
-      auto& block = out[end.ids[at(p)]];
-      each(box, [&](const Ints& e) { block.elements.push_back(number(e, end.shape)); });
-      block.values = &end == &case_.source ? block.elements : Ints(block.elements.size(), -1);
-      block.share = ++shares_;
-    }
-    return out;
-  }
-
-  static std::int64_t* find(Block& block, std::int64_t element) {
-    const auto it = std::lower_bound(block.elements.begin(), block.elements.end(), element);
-    return it == block.elements.end() || *it != element ? nullptr : &block.values[static_cast<std::size_t>(it - block.elements.begin())];
-  }
-
-  std::int64_t source_number(const Ints& c) const { return number(case_.source.element(c), case_.source.shape); }
-  std::int64_t target_number(const Ints& c) const { return number(case_.target.element(c), case_.target.shape); }
-  std::vector<Range> whole() const {
-    std::vector<Range> box;
-    for (const auto n : case_.extent) box.push_back({0, n});
-    return box;
-  }
-
   void check_boxes() const {
     for (const auto* side : {&case_.source, &case_.target})
       for (std::int64_t p = 0; p < side->positions(); ++p)
         for (std::size_t a = 0; a < side->shape.size(); ++a)
           require((side == &case_.source ? movement_.source : movement_.target).box_at(p)[static_cast<std::int64_t>(a)] == side->held(p, a),
                   "box_at");
-  }
-
-  /// The old block of `giver`, read in memory order, is the new block of `taker`.
-  bool exact(std::int64_t giver, std::int64_t taker) {
-    const auto block = source_.find(giver);
-    const auto& wanted = target_.at(taker).elements;
-    if (block == source_.end() || wanted.empty() || block->second.elements.size() != wanted.size()) return false;
-    std::map<std::int64_t, std::int64_t> from;  // target element -> source element
-    each(whole(), [&](const Ints& c) { from[target_number(c)] = source_number(c); });
-    for (std::size_t i = 0; i < wanted.size(); ++i)
-      if (const auto it = from.find(wanted[i]); it == from.end() || it->second != block->second.elements[i]) return false;
-    return true;
   }
 
   void carry_out() {
@@ -181,10 +108,6 @@ class PlanOracle {
                       exact_near(id) || exact_near(other),
                   "two devices that can share a block do not");
     }
-  }
-
-  bool exact_near(std::int64_t id) {
-    return std::any_of(source_.begin(), source_.end(), [&](const auto& s) { return case_.together(s.first, id) && exact(s.first, id); });
   }
 
   /// Both ends of a pair of processes hold the same pieces in the same order, and begin with the peers after them.
@@ -261,10 +184,7 @@ class PlanOracle {
             "devices' costs do not add up to the whole's");
   }
 
-  const PlainCase& case_;
-  int shares_ = 0;
   Movement movement_;
-  Blocks source_, target_;
   std::map<std::int64_t, DevicePlan> plans_{};
 };
 
