@@ -113,10 +113,9 @@ TEST(RandomNumbers, UniformIntegersAndChances) {
     const auto draw = [&](std::uint64_t span) { return ((bits32(high, i) % span) * ((std::uint64_t{1} << 32) % span) + bits32(low, i) % span) % (std::uint64_t{1} << 32) % span; };
     EXPECT_EQ(n[i], static_cast<std::int64_t>(draw(1010)) - 10);
     EXPECT_EQ(small[i], static_cast<std::int64_t>(draw(256)) - 128);
-    __extension__ using wide = unsigned __int128;
-    const std::uint64_t span = ~std::uint64_t{0};
-    const auto product = static_cast<std::uint64_t>(wide{bits64(high, i) % span} * 1);  // 2^64 mod span is 1
-    EXPECT_EQ(all[i], (product + bits64(low, i) % span) % span);
+    // 2^64 mod span, computed as JAX does: (2^32 mod span) squared wraps to 0.
+    const std::uint64_t span = ~std::uint64_t{0}, root = (std::uint64_t{1} << 32) % span, power = root * root % span;
+    EXPECT_EQ(all[i], (bits64(high, i) % span * power + bits64(low, i) % span) % span);
   }
   EXPECT_EQ(values<std::int32_t>(mw::random::randint(k, {3}, 5, 5)), (std::vector<std::int32_t>{5, 5, 5}));
   EXPECT_THROW(mw::random::uniform(k, shape, mw::int32), mw::DtypeError);

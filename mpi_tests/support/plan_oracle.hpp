@@ -98,7 +98,8 @@ class PlanOracle : PlanBlocks {
     for (auto& [id, block] : target_) {
       for (std::size_t i = 0; i < block.elements.size(); ++i) {
         const auto it = expected.find(block.elements[i]);
-        require(block.values[i] == (it == expected.end() ? -1 : it->second), fmt::format("device {} element {}", id, block.elements[i]));
+        const auto wanted = it == expected.end() ? -1 : it->second;
+        if (block.values[i] != wanted) require(false, fmt::format("device {} element {}", id, block.elements[i]));
       }
       if (source_.contains(id) && exact(id, id)) require(block.share == source_.at(id).share, "a block the device had already is not kept");
       const bool touched = std::any_of(block.values.begin(), block.values.end(), [](auto v) { return v != -1; });

@@ -87,6 +87,8 @@ Array reduce(const ReduceOp& op, const Array& x, const Reduced& how) {
   reduction.combine = op.slot(x.dtype()).merge;
   if (op.keeps_position) {
     reduction.finish = [dtype = request.dtype](const LocalArray& partials) { return detail::finish_positions(partials, dtype); };
+  } else if (op.result == ReduceResult::same && is_floating(x.dtype())) {
+    reduction.finish = [dtype = request.dtype](const LocalArray& partials) { return detail::finish_extremes(partials, dtype); };
   } else {
     const auto over = op.result == ReduceResult::average ? count : 1;
     reduction.finish = [over, dtype = request.dtype](const LocalArray& partials) { return detail::finish_totals(partials, over, dtype); };

@@ -49,7 +49,12 @@ void where_loop(const Lane* lanes, std::byte* out, std::int64_t count) {
   const T* __restrict x = reinterpret_cast<const T*>(lanes[1].data);
   const T* __restrict y = reinterpret_cast<const T*>(lanes[2].data);
   T* __restrict r = reinterpret_cast<T*>(out);
-  for (std::int64_t i = 0; i < count; ++i) r[i] = condition[i] ? x[i] : y[i];
+  for (std::int64_t i = 0; i < count; ++i) {
+    const T a = x[i], b = y[i];
+    // Without a branch, whatever the widths: bits of one or the other.
+    if constexpr (std::integral<T>) r[i] = static_cast<T>(b ^ ((a ^ b) & static_cast<T>(-static_cast<T>(condition[i]))));
+    else r[i] = condition[i] ? a : b;
+  }
 }
 
 // Choosing needs no arithmetic: one loop a width serves every dtype, the 16-bit floats unconverted.

@@ -1,5 +1,6 @@
 #include <bit>
 #include <cmath>
+#include <limits>
 
 #include "ops/kernels/elementwise_entry.hpp"
 
@@ -27,17 +28,36 @@ C128 log1p_of(C128 z) {
   return std::abs(z) < 0.5 ? C128(0.5 * std::log1p(m), std::atan2(b, 1 + a)) : big;
 }
 
+// Rounding by addition: above this magnitude every float is an integer, and the sum is rounded to one. The library's functions
+// are calls where the instruction set has no rounding; this vectorises everywhere.
 template <class T>
-T rounded(T x) {
-  if constexpr (std::integral<T>) return x;
-  else if constexpr (is_complex_v<T>) return T(std::rint(x.real()), std::rint(x.imag()));
-  else return std::rint(x);
-}
+constexpr T all_integers = T{1} / std::numeric_limits<T>::epsilon();
 
-template <class T, class F>
-T if_floating(T x, F&& f) {
-  if constexpr (std::floating_point<T>) return f(x);
-  else return x;
+template <class T>
+T nearest(T x) {
+  if constexpr (std::integral<T>) {
+    return x;
+  } else if constexpr (is_complex_v<T>) {
+    return T(nearest(x.real()), nearest(x.imag()));
+  } else {
+    const T size = std::abs(x), r = (size + all_integers<T>) - all_integers<T>;
+    return size < all_integers<T> ? std::copysign(r, x) : x;
+  }
+}
+template <class T>
+T below(T x) {
+  if constexpr (!std::floating_point<T>) return x;
+  else return std::copysign(nearest(x) > x ? nearest(x) - 1 : nearest(x), x);
+}
+template <class T>
+T above(T x) {
+  if constexpr (!std::floating_point<T>) return x;
+  else return std::copysign(nearest(x) < x ? nearest(x) + 1 : nearest(x), x);
+}
+template <class T>
+T towards_zero(T x) {
+  if constexpr (!std::floating_point<T>) return x;
+  else return std::copysign(below(std::abs(x)), x);
 }
 
 C128 log_add_exp(C128 x, C128 y) {
@@ -95,13 +115,10 @@ constinit const ElementwiseOp log2 = unary(Inexact{}, "log2", WorkRule::inexact,
 constinit const ElementwiseOp log10 =
     unary(Inexact{}, "log10", WorkRule::inexact, [](auto x) { return by_double(x, [](auto v) { return std::log10(v); }); });
 
-constinit const ElementwiseOp floor =
-    unary(Rounded{}, "floor", WorkRule::same, [](auto x) { return if_floating(x, [](auto v) { return std::floor(v); }); });
-constinit const ElementwiseOp ceil =
-    unary(Rounded{}, "ceil", WorkRule::same, [](auto x) { return if_floating(x, [](auto v) { return std::ceil(v); }); });
-constinit const ElementwiseOp trunc =
-    unary(Rounded{}, "trunc", WorkRule::same, [](auto x) { return if_floating(x, [](auto v) { return std::trunc(v); }); });
-constinit const ElementwiseOp round = unary(Numbers{}, "round", WorkRule::same, [](auto x) { return rounded(x); });
+constinit const ElementwiseOp floor = unary(Rounded{}, "floor", WorkRule::same, [](auto x) { return below(x); });
+constinit const ElementwiseOp ceil = unary(Rounded{}, "ceil", WorkRule::same, [](auto x) { return above(x); });
+constinit const ElementwiseOp trunc = unary(Rounded{}, "trunc", WorkRule::same, [](auto x) { return towards_zero(x); });
+constinit const ElementwiseOp round = unary(Numbers{}, "round", WorkRule::same, [](auto x) { return nearest(x); });
 
 constinit const ElementwiseOp atan2 = binary(Inexact{}, "atan2", WorkRule::inexact, []<class T>(T x, T y) -> T {
   if constexpr (is_complex_v<T>) return T(angle(C128(x), C128(y)));

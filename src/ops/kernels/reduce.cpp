@@ -4,6 +4,7 @@
 #include <cmath>
 #include <complex>
 #include <cstdlib>
+#include <limits>
 #include <span>
 
 #include "array/convert.hpp"
@@ -159,6 +160,22 @@ LocalArray finish_totals(const LocalArray& accumulators, std::int64_t count, Dty
     return out;
   }
   convert_values(divided.dtype(), divided.data(), dtype, out.data(), divided.size());
+  return out;
+}
+
+LocalArray finish_extremes(const LocalArray& orders, Dtype dtype) {
+  LocalArray out(orders.shape(), dtype);
+  visit(orders.dtype(), [&](auto tag) {
+    using K = typename decltype(tag)::type;
+    if constexpr (std::signed_integral<K> && sizeof(K) > 1) {
+      const auto* in = reinterpret_cast<const K*>(orders.data());
+      auto* bits = reinterpret_cast<K*>(out.data());
+      constexpr K all = std::numeric_limits<K>::max();
+      // Both ends of the order are NaN; the sign bit goes, so that it prints like any other.
+      for (std::int64_t i = 0; i < orders.size(); ++i)
+        bits[i] = in[i] == std::numeric_limits<K>::min() ? all : static_cast<K>(in[i] ^ ((in[i] >> (8 * sizeof(K) - 1)) & all));
+    }
+  });
   return out;
 }
 

@@ -1,9 +1,9 @@
 #pragma once
 // How a table entry of a reduction is written: a class template over the element type,
 //
-//   Accumulator, empty(), take(accumulator, element, number), merge(accumulator, accumulator)
+//   Accumulator, empty(), take(accumulator, element, number), merge(accumulator, accumulator), and run(x, stride, count, number, step) to be faster
 //
-// and `exchangeable`: any grouping of elements will do, numbers don't matter.
+// and `exchangeable`: any grouping of elements will do, numbers don't matter (the others have their own run).
 
 #include <algorithm>
 
@@ -28,31 +28,25 @@ Value<T> value_of(T x) {
 constexpr std::int64_t block = 1024;
 
 template <class R, class T>
-typename R::Accumulator total(const T* x, std::int64_t stride, std::int64_t count, std::int64_t index, std::int64_t step) {
+typename R::Accumulator total(const T* x, std::int64_t stride, std::int64_t count) {
   using A = typename R::Accumulator;
   if (count > block) {
     const auto half = count / 2 / 8 * 8;
-    A a = total<R>(x, stride, half, index, step);
-    R::merge(a, total<R>(x + half * stride, stride, count - half, index + half * step, step));
+    A a = total<R>(x, stride, half);
+    R::merge(a, total<R>(x + half * stride, stride, count - half));
     return a;
   }
-  if constexpr (R::exchangeable) {
-    constexpr std::int64_t ways = 8;
-    A parts[ways];
-    for (auto& part : parts) part = R::empty();
-    std::int64_t i = 0;
-    if (stride == 1)
-      for (; i + ways <= count; i += ways)
-        for (std::int64_t w = 0; w < ways; ++w) R::take(parts[w], x[i + w], 0);
-    for (; i < count; ++i) R::take(parts[i % ways], x[i * stride], 0);
-    for (std::int64_t span = ways / 2; span > 0; span /= 2)
-      for (std::int64_t w = 0; w < span; ++w) R::merge(parts[w], parts[w + span]);
-    return parts[0];
-  } else {
-    A a = R::empty();
-    for (std::int64_t i = 0; i < count; ++i) R::take(a, x[i * stride], index + i * step);
-    return a;
-  }
+  constexpr std::int64_t ways = 8;
+  A parts[ways];
+  for (auto& part : parts) part = R::empty();
+  std::int64_t i = 0;
+  if (stride == 1)
+    for (; i + ways <= count; i += ways)
+      for (std::int64_t w = 0; w < ways; ++w) R::take(parts[w], x[i + w], 0);
+  for (; i < count; ++i) R::take(parts[i % ways], x[i * stride], 0);
+  for (std::int64_t span = ways / 2; span > 0; span /= 2)
+    for (std::int64_t w = 0; w < span; ++w) R::merge(parts[w], parts[w + span]);
+  return parts[0];
 }
 
 template <class R>
@@ -69,7 +63,9 @@ constexpr ReduceSlot slot_of() {
   slot.width = sizeof(A);
   slot.clear = [](std::byte* a, std::int64_t count) { std::fill_n(accumulators_of<R>(a), count, R::empty()); };
   slot.run = [](const std::byte* x, std::int64_t stride, std::int64_t count, std::byte* a, std::int64_t index, std::int64_t step) {
-    R::merge(*accumulators_of<R>(a), total<R>(reinterpret_cast<const T*>(x), stride, count, index, step));
+    const T* from = reinterpret_cast<const T*>(x);
+    if constexpr (requires { R::run(from, stride, count, index, step); }) R::merge(*accumulators_of<R>(a), R::run(from, stride, count, index, step));
+    else R::merge(*accumulators_of<R>(a), total<R>(from, stride, count));
   };
   slot.row = [](const std::byte* bytes, std::int64_t stride, std::int64_t count, std::byte* out, std::int64_t index) {
     const T* __restrict x = reinterpret_cast<const T*>(bytes);

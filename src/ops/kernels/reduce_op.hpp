@@ -56,6 +56,8 @@ LocalArray run_reduce(const ReduceOp& op, const LocalArray& x, const ReducePlan&
 
 /// Local. Accumulators as results: rounded once, divided by `count` first where that is not 1.
 LocalArray finish_totals(const LocalArray& accumulators, std::int64_t count, Dtype dtype);
+/// Local. The values of floating `dtype` that max and min accumulate as integers of the same order and width.
+LocalArray finish_extremes(const LocalArray& orders, Dtype dtype);
 /// Local. The positions that candidates hold.
 LocalArray finish_positions(const LocalArray& candidates, Dtype dtype);
 

@@ -1,6 +1,6 @@
 // The table of extremes, their positions, and truths.
 
-#include <cmath>
+#include <bit>
 #include <limits>
 
 #include "ops/kernels/reduce_entry.hpp"
@@ -8,29 +8,53 @@
 namespace meshwise::detail::op {
 namespace {
 
-// NaN wins; of zeros max prefers +0 and min -0, so that no order of devices shows.
-template <class V, bool Largest>
-bool beats(V x, V a) {
-  if constexpr (std::floating_point<V>) {
-    const bool zero = x == a && (Largest ? std::signbit(a) && !std::signbit(x) : !std::signbit(a) && std::signbit(x));
-    return (Largest ? x > a : x < a) || x != x || zero;
+/// The integers that stand for an element type's values in their order.
+template <class T>
+struct OrderType {
+  using type = T;
+};
+template <class T>
+  requires(is_half_v<T> || std::floating_point<T>)
+struct OrderType<T> {
+  using type = std::conditional_t<sizeof(T) == 2, std::int16_t, std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>>;
+};
+template <class T>
+using Order = typename OrderType<T>::type;
+
+template <class T>
+constexpr Order<T> infinity_bits() {
+  if constexpr (std::same_as<T, float16_t>) return 0x7c00;
+  else if constexpr (std::same_as<T, bfloat16_t>) return 0x7f80;
+  else return std::bit_cast<Order<T>>(std::numeric_limits<T>::infinity());
+}
+
+// Floats in order, -0 below +0, as integers of their width: a vector instruction then compares them, the 16-bit ones too, and no grouping of elements
+// or devices shows. NaN of either sign is beyond everything on the side that is asked for.
+template <class T, bool Largest>
+Order<T> order_of(T x) {
+  if constexpr (std::integral<T>) {
+    return x;
   } else {
-    return Largest ? x > a : x < a;
+    using K = Order<T>;
+    constexpr K all = std::numeric_limits<K>::max();
+    constexpr auto infinity = [] {
+      if constexpr (std::same_as<T, float16_t>) return K{0x7c00};
+      else if constexpr (std::same_as<T, bfloat16_t>) return K{0x7f80};
+      else return std::bit_cast<K>(std::numeric_limits<T>::infinity());
+    }();
+    const auto bits = std::bit_cast<K>(x);
+    const auto ordered = static_cast<K>(bits ^ ((bits >> (8 * sizeof(K) - 1)) & all));
+    return static_cast<K>(bits & all) > infinity ? (Largest ? all : std::numeric_limits<K>::min()) : ordered;
   }
 }
 
 template <class T, bool Largest>
 struct Extreme {
-  using Accumulator = T;
+  using Accumulator = Order<T>;
   static constexpr bool exchangeable = true;
-  static Accumulator empty() {
-    using V = Value<T>;
-    using Limits = std::numeric_limits<V>;
-    if constexpr (std::floating_point<V>) return static_cast<T>(Largest ? -Limits::infinity() : Limits::infinity());
-    else return Largest ? Limits::min() : Limits::max();
-  }
-  static void take(Accumulator& a, T x, std::int64_t) { a = beats<Value<T>, Largest>(value_of(x), value_of(a)) ? x : a; }
-  static void merge(Accumulator& a, Accumulator b) { take(a, b, 0); }
+  static Accumulator empty() { return Largest ? std::numeric_limits<Accumulator>::min() : std::numeric_limits<Accumulator>::max(); }
+  static void take(Accumulator& a, T x, std::int64_t) { merge(a, order_of<T, Largest>(x)); }
+  static void merge(Accumulator& a, Accumulator b) { a = (Largest ? b > a : b < a) ? b : a; }
 };
 template <class T>
 using Max = Extreme<T, true>;
@@ -38,52 +62,106 @@ template <class T>
 using Min = Extreme<T, false>;
 
 template <class T>
+bool is_true(T x) {
+  if constexpr (is_half_v<T>) return (x.bits & 0x7fffu) != 0;
+  else if constexpr (is_complex_v<T>) return (x.real() != 0) | (x.imag() != 0);
+  else return x != T{};
+}
+
+template <class T>
+std::int64_t count_true(const T* x, std::int64_t stride, std::int64_t count) {
+  constexpr std::int64_t piece = std::int64_t{1} << 20;  // an int counts it, which vectorises
+  std::int64_t total = 0;
+  for (std::int64_t done = 0; done < count; done += piece) {
+    const auto n = std::min(piece, count - done);
+    const T* from = x + done * stride;
+    int here = 0;
+    if (stride == 1)
+      for (std::int64_t i = 0; i < n; ++i) here += is_true(from[i]);
+    else
+      for (std::int64_t i = 0; i < n; ++i) here += is_true(from[i * stride]);
+    total += here;
+  }
+  return total;
+}
+
+template <class T>
 struct All {
   using Accumulator = bool;
   static constexpr bool exchangeable = true;
   static bool empty() { return true; }
-  static void take(bool& a, T x, std::int64_t) { a = a & (value_of(x) != Value<T>{}); }
+  static void take(bool& a, T x, std::int64_t) { a = a & is_true(x); }
   static void merge(bool& a, bool b) { a = a & b; }
+  static bool run(const T* x, std::int64_t stride, std::int64_t count, std::int64_t, std::int64_t) { return count_true(x, stride, count) == count; }
 };
 template <class T>
 struct Any {
   using Accumulator = bool;
   static constexpr bool exchangeable = true;
   static bool empty() { return false; }
-  static void take(bool& a, T x, std::int64_t) { a = a | (value_of(x) != Value<T>{}); }
+  static void take(bool& a, T x, std::int64_t) { a = a | is_true(x); }
   static void merge(bool& a, bool b) { a = a | b; }
+  static bool run(const T* x, std::int64_t stride, std::int64_t count, std::int64_t, std::int64_t) { return count_true(x, stride, count) > 0; }
 };
 template <class T>
 struct CountNonzero {
   using Accumulator = std::int64_t;
   static constexpr bool exchangeable = true;
   static std::int64_t empty() { return 0; }
-  static void take(std::int64_t& a, T x, std::int64_t) { a += value_of(x) != Value<T>{} ? 1 : 0; }
+  static void take(std::int64_t& a, T x, std::int64_t) { a += is_true(x); }
   static void merge(std::int64_t& a, std::int64_t b) { a += b; }
+  static std::int64_t run(const T* x, std::int64_t stride, std::int64_t count, std::int64_t, std::int64_t) { return count_true(x, stride, count); }
 };
 
-/// A value and the number of the element it came from; -1: none yet.
-template <class V>
+/// A value's place in the order and the number of the element it came from; -1: none yet.
 struct Candidate {
-  V value;
+  std::int64_t order;
   std::int64_t number;
 };
 
 template <class T, bool Largest>
 struct Position {
-  using V = std::conditional_t<std::floating_point<Value<T>>, double, std::conditional_t<std::same_as<T, std::uint64_t>, std::uint64_t, std::int64_t>>;
-  using Accumulator = Candidate<V>;
+  using Accumulator = Candidate;
   static constexpr bool exchangeable = false;
-  static Accumulator empty() { return {V{}, -1}; }
-  static bool better(V x, V a) {
-    if constexpr (std::floating_point<V>) return a == a && ((Largest ? x > a : x < a) || x != x);
-    else return Largest ? x > a : x < a;
+
+  // Zeros of either sign are equal here: the first counts.
+  static Order<T> place(T x) {
+    const auto order = order_of<T, Largest>(x);
+    if constexpr (std::integral<T>) return order;
+    else return order == -1 ? Order<T>{0} : order;
   }
-  static bool tied(V x, V a) { return x == a || (x != x && a != a); }
-  static void take(Accumulator& a, T x, std::int64_t number) { merge(a, {static_cast<V>(value_of(x)), number}); }
-  static void merge(Accumulator& a, Accumulator b) {
-    if (b.number < 0) return;
-    if (a.number < 0 || better(b.value, a.value) || (b.number < a.number && tied(b.value, a.value))) a = b;
+  static std::int64_t widened(Order<T> order) {
+    if constexpr (std::same_as<T, std::uint64_t>) return static_cast<std::int64_t>(order ^ (std::uint64_t{1} << 63));
+    else return static_cast<std::int64_t>(order);
+  }
+  static bool beats(auto b, auto a) { return Largest ? b > a : b < a; }
+
+  static Candidate empty() { return {0, -1}; }
+  static void take(Candidate& a, T x, std::int64_t number) { merge(a, {widened(place(x)), number}); }
+  static void merge(Candidate& a, Candidate b) {
+    if (b.number >= 0 && (a.number < 0 || beats(b.order, a.order) || (b.order == a.order && b.number < a.number))) a = b;
+  }
+
+  // The extreme of a piece first, by vector instructions; where it was only if it beats all before.
+  static Candidate run(const T* x, std::int64_t stride, std::int64_t count, std::int64_t number, std::int64_t step) {
+    Candidate best = empty();
+    Order<T> top{};
+    for (std::int64_t done = 0; done < count; done += block) {
+      const auto n = std::min(block, count - done);
+      const T* from = x + done * stride;
+      auto here = Extreme<T, Largest>::empty();
+      const auto raise = [&](T v) { here = beats(place(v), here) ? place(v) : here; };
+      if (stride == 1)
+        for (std::int64_t i = 0; i < n; ++i) raise(from[i]);
+      else
+        for (std::int64_t i = 0; i < n; ++i) raise(from[i * stride]);
+      if (best.number >= 0 && !beats(here, top)) continue;
+      std::int64_t i = 0;
+      while (place(from[i * stride]) != here) ++i;
+      top = here;
+      best = {widened(here), number + (done + i) * step};
+    }
+    return best;
   }
 };
 template <class T>
