@@ -11,10 +11,13 @@ function(meshwise_add_room room)
   # Private headers live beside the sources and are included as "room/name.hpp".
   target_include_directories(meshwise_${room} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(meshwise_${room} PRIVATE meshwise_settings fmt::fmt ${ARGN})
+  # Kernels, and the conversions of array/convert.cpp that feed them. Nobody reads errno or floating-point flags: without those, square
+  # roots and comparisons vectorise, and no value changes.
   set(kernels ${sources})
-  list(FILTER kernels INCLUDE REGEX "/kernels/")
+  list(FILTER kernels INCLUDE REGEX "/kernels/|/array/convert.cpp$")
   if(kernels)
-    set_source_files_properties(${kernels} PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-O3>")
+    set_source_files_properties(${kernels} PROPERTIES
+      COMPILE_OPTIONS "$<$<CONFIG:Release>:-O3>;-fno-math-errno;-fno-trapping-math")
   endif()
 endfunction()
 

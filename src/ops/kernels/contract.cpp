@@ -188,6 +188,22 @@ std::vector<std::string_view> terms_of(std::string_view text) {
   }
 }
 
+/// The common case, two matrices that need no preparation, straight to the product.
+bool run_two_matrices(const std::vector<std::string_view>& terms, const std::string& result, Dtype compute, std::span<const LocalArray> x, LocalArray& out) {
+  if (terms.size() != 2 || terms[0].size() != 2 || terms[1].size() != 2 || result.size() != 2) return false;
+  if (x[0].dtype() != compute || x[1].dtype() != compute) return false;
+  const std::size_t row = terms[0][0] == result[0] ? 0 : 1, column = terms[1][1] == result[1] ? 1 : 0;
+  const char inner = terms[0][1 - row];
+  if (terms[0][row] != result[0] || terms[1][column] != result[1] || terms[1][1 - column] != inner) return false;
+  if (inner == result[0] || inner == result[1] || result[0] == result[1]) return false;
+  const auto length = [&](std::size_t i, std::size_t axis) { return x[i].shape()[static_cast<std::int64_t>(axis)]; };
+  if (length(0, 1 - row) != length(1, 1 - column)) return false;
+  out = LocalArray({length(0, row), length(1, column)}, compute);
+  run_gemm(compute, {x[0].data(), length(0, row), length(0, 1 - row), x[0].strides()[row], x[0].strides()[1 - row]},
+           {x[1].data(), length(1, 1 - column), length(1, column), x[1].strides()[1 - column], x[1].strides()[column]}, out.data());
+  return true;
+}
+
 }  // namespace
 
 Dtype contraction_accumulator(Dtype work) { return work == Dtype::float16 || work == Dtype::bfloat16 ? Dtype::float32 : work; }
@@ -197,6 +213,7 @@ LocalArray run_contract(std::string_view subscripts, Dtype work, std::span<const
   const auto terms = terms_of(subscripts.substr(0, arrow));
   const std::string result(subscripts.substr(arrow + 2));
   const auto compute = contraction_accumulator(work);
+  if (LocalArray out; run_two_matrices(terms, result, compute, operands, out)) return out;
   const auto operand = [&](std::size_t i) { return diagonal(run_astype(run_astype(operands[i], work), compute), terms[i]); };
   auto done = operand(0);
   if (operands.size() == 1) done = permuted(summed(done, {}, result, compute), result);

@@ -48,6 +48,25 @@ Order<T> order_of(T x) {
   }
 }
 
+/// The extreme of key(x[i]). Keys are made a piece at a time, so that making them and comparing them vectorise each on its own.
+template <bool Largest, class T, class F>
+Order<T> extreme_key(const T* x, std::int64_t stride, std::int64_t count, F&& key) {
+  using K = Order<T>;
+  constexpr std::int64_t piece = 256;
+  K keys[piece];
+  K top = Largest ? std::numeric_limits<K>::min() : std::numeric_limits<K>::max();
+  for (std::int64_t done = 0; done < count; done += piece) {
+    const auto n = std::min(piece, count - done);
+    const T* from = x + done * stride;
+    if (stride == 1)
+      for (std::int64_t i = 0; i < n; ++i) keys[i] = key(from[i]);
+    else
+      for (std::int64_t i = 0; i < n; ++i) keys[i] = key(from[i * stride]);
+    for (std::int64_t i = 0; i < n; ++i) top = (Largest ? keys[i] > top : keys[i] < top) ? keys[i] : top;
+  }
+  return top;
+}
+
 template <class T, bool Largest>
 struct Extreme {
   using Accumulator = Order<T>;
@@ -55,6 +74,11 @@ struct Extreme {
   static Accumulator empty() { return Largest ? std::numeric_limits<Accumulator>::min() : std::numeric_limits<Accumulator>::max(); }
   static void take(Accumulator& a, T x, std::int64_t) { merge(a, order_of<T, Largest>(x)); }
   static void merge(Accumulator& a, Accumulator b) { a = (Largest ? b > a : b < a) ? b : a; }
+  static Accumulator run(const T* x, std::int64_t stride, std::int64_t count, std::int64_t, std::int64_t)
+    requires(!std::integral<T>)
+  {
+    return extreme_key<Largest>(x, stride, count, order_of<T, Largest>);
+  }
 };
 template <class T>
 using Max = Extreme<T, true>;
@@ -149,12 +173,7 @@ struct Position {
     for (std::int64_t done = 0; done < count; done += block) {
       const auto n = std::min(block, count - done);
       const T* from = x + done * stride;
-      auto here = Extreme<T, Largest>::empty();
-      const auto raise = [&](T v) { here = beats(place(v), here) ? place(v) : here; };
-      if (stride == 1)
-        for (std::int64_t i = 0; i < n; ++i) raise(from[i]);
-      else
-        for (std::int64_t i = 0; i < n; ++i) raise(from[i * stride]);
+      const auto here = extreme_key<Largest>(from, stride, n, place);
       if (best.number >= 0 && !beats(here, top)) continue;
       std::int64_t i = 0;
       while (place(from[i * stride]) != here) ++i;
