@@ -1,5 +1,5 @@
 // ranks: 1 2 3 4 6 8
-// devices_per_rank: 8
+// devices_per_rank: 8 4@2
 // Creations against values computed element by element: every dtype, views of recipes, each device its own box.
 #include <gtest/gtest.h>
 

@@ -115,7 +115,7 @@ std::string padded(std::string text, std::size_t width) {
 
 /// From here on the digits before the point are more than the dtype has, and an exponent reads better.
 template <class T>
-constexpr double readable = std::same_as<T, float> ? 1e6 : std::same_as<T, float16_t> ? 1e3 : std::same_as<T, double> ? 1e16 : 1e8;
+constexpr double readable = std::same_as<T, double> ? 1e16 : std::same_as<T, float16_t> ? 1e3 : 1e6;
 
 /// NumPy's FloatingFormat: one layout for a whole array of finite and other values.
 template <class T>
