@@ -34,14 +34,15 @@ using Rule = std::function<std::int64_t(const std::vector<std::int64_t>& at)>;
       }
       mw::Scalar(rule(at)).store(x.dtype(), want.data());
       if (std::memcmp(want.data(), dense.data() + static_cast<std::size_t>(k) * size, size) != 0)
-        return ::testing::AssertionFailure() << mw::type_string(x) << " on device " << shard.device().id << " element " << k << " of " << to_string(shard.index());
+        return ::testing::AssertionFailure() << mw::type_string(x) << " on device " << shard.device().id << " element " << k << " of "
+                                             << to_string(shard.index());
     }
   }
   return ::testing::AssertionSuccess();
 }
 
-constexpr mw::Dtype numbers[] = {mw::int8,    mw::int16,    mw::int32,   mw::int64,   mw::uint8,     mw::uint16,    mw::uint32,
-                                 mw::uint64,  mw::float16,  mw::bfloat16, mw::float32, mw::float64,  mw::complex64, mw::complex128};
+constexpr mw::Dtype numbers[] = {mw::int8,   mw::int16,   mw::int32,    mw::int64,   mw::uint8,   mw::uint16,    mw::uint32,
+                                 mw::uint64, mw::float16, mw::bfloat16, mw::float32, mw::float64, mw::complex64, mw::complex128};
 
 template <class T>
 std::vector<T> values(const Array& x) {
@@ -71,7 +72,8 @@ TEST(Create, EveryDtypeOnEveryLayout) {
       EXPECT_TRUE(holds(mw::device_put(mw::ones(shape, dtype), s), [](auto&) { return 1; }));
       EXPECT_TRUE(holds(mw::device_put(mw::full(shape, 7, dtype), s), [](auto&) { return 7; }));
       EXPECT_TRUE(holds(mw::device_put(mw::eye(shape[0], shape[1], 1, dtype), s), [](auto& at) { return at[1] - at[0] == 1; }));
-      EXPECT_TRUE(holds(mw::device_put(mw::arange(3, 100, 7, dtype), NamedSharding(s.mesh(), random.spec(s.mesh(), 1))), [](auto& at) { return 3 + 7 * at[0]; }));
+      EXPECT_TRUE(holds(mw::device_put(mw::arange(3, 100, 7, dtype), NamedSharding(s.mesh(), random.spec(s.mesh(), 1))),
+                        [](auto& at) { return 3 + 7 * at[0]; }));
     }
     EXPECT_TRUE(holds(mw::device_put(mw::full(shape, true), s), [](auto&) { return 1; }));
   }
@@ -92,7 +94,8 @@ TEST(Create, ViewsAndCastsOfARecipeStayARule) {
     }));
     EXPECT_TRUE(holds(place(x.astype(mw::float64).reshape({4, 15})), [](auto& at) { return 15 * at[0] + at[1]; }));
     EXPECT_TRUE(holds(place(mw::broadcast_to(mw::arange(5).reshape({5, 1}), {2, 5, 3})), [](auto& at) { return at[1]; }));
-    EXPECT_TRUE(holds(place(x[{mw::Slice(2, std::nullopt, -1), 1, mw::Slice(0, 5, 2)}]), [](auto& at) { return 20 * (2 - at[0]) + 5 + 2 * at[1]; }));
+    EXPECT_TRUE(holds(place(x[{mw::Slice(2, std::nullopt, -1), 1, mw::Slice(0, 5, 2)}]),
+                      [](auto& at) { return 20 * (2 - at[0]) + 5 + 2 * at[1]; }));
     EXPECT_TRUE(holds(place(x.transpose({1, 2, 0}).reshape({12, 5})[mw::Slice(10, 2, -3)]), [](auto& at) {
       const auto n = 5 * (10 - 3 * at[0]) + at[1];
       return 20 * (n % 3) + 5 * (n / 15) + n / 3 % 5;
@@ -167,9 +170,15 @@ TEST(UserCases, U063_NobodyMakesTheWhole) {
   const auto n = mw::devices().size();
   const NamedSharding s(all_devices(), P("x"));
   const auto share = 1024 * 1024 * 8 / n * mw::local_devices().size();
-  const std::vector<std::function<Array()>> makers = {[] { return mw::zeros({1024, 1024}, mw::float64); },
-                                                      [] { return mw::arange(1024.0 * 1024, mw::float64).reshape({1024, 1024}); },
-                                                      [] { return mw::random::normal(mw::random::key(0), {1024, 1024}, mw::float64); }};
+  const std::vector<std::function<Array()>> makers = {[] {
+                                                        return mw::zeros({1024, 1024}, mw::float64);
+                                                      },
+                                                      [] {
+                                                        return mw::arange(1024.0 * 1024, mw::float64).reshape({1024, 1024});
+                                                      },
+                                                      [] {
+                                                        return mw::random::normal(mw::random::key(0), {1024, 1024}, mw::float64);
+                                                      }};
   for (const auto& make : makers) {
     const auto before = mw::runtime_stats().peak_bytes, live = mw::runtime_stats().live_bytes;
     const auto x = mw::device_put(make(), s);
@@ -229,8 +238,10 @@ TEST(FromCallback, AThrowOnOneRankIsEverybodys) {
   }
   // Agreed, so the next call works; a collective call inside a callback is refused.
   EXPECT_THROW(mw::make_array_from_callback({64}, mw::float32, s, [](const Index&, LocalArray&) { mw::zeros({3}); }), mw::Error);
-  EXPECT_TRUE(holds(mw::make_array_from_callback({64}, mw::float32, s, [](const Index&, LocalArray& out) { std::memset(out.data(), 0, static_cast<std::size_t>(out.nbytes())); }),
-                    [](auto&) { return 0; }));
+  EXPECT_TRUE(holds(
+      mw::make_array_from_callback(
+          {64}, mw::float32, s, [](const Index&, LocalArray& out) { std::memset(out.data(), 0, static_cast<std::size_t>(out.nbytes())); }),
+      [](auto&) { return 0; }));
 }
 
 /// This rank's union box of a split of n rows over one line of all devices.
@@ -273,7 +284,9 @@ TEST(UserCases, U025_IrregularPiecesAreRefused) {
   if (n < 2) GTEST_SKIP() << "needs 2 ranks";
   const NamedSharding s(all_devices(), P(nullptr, "x"));
   const Shape global{2, 3 * n + 2};
-  const auto text = message<mw::ShapeError>([&] { mw::make_array_from_process_local_data(s, LocalArray({2, 2 + mw::process_index()}, mw::float32), global); });
+  const auto text = message<mw::ShapeError>([&] {
+    mw::make_array_from_process_local_data(s, LocalArray({2, 2 + mw::process_index()}, mw::float32), global);
+  });
   for (std::int64_t rank = 0; rank < n; ++rank) {
     const auto wanted = mw::part(rank, n, global[1]).size();
     const auto line = fmt::format("rank {} passed {}, wanted {}", rank, to_string(Shape{2, 2 + rank}), to_string(Shape{2, wanted}));
@@ -287,8 +300,11 @@ TEST(UserCases, U043_ManyMismatchesAtOnce) {
   const NamedSharding s(all_devices(), P("x"));
   const auto r = mw::process_index();
   const auto text = message<mw::ShapeError>([&] { mw::make_array_from_process_local_data(s, LocalArray({r + 1, r + 1}, mw::float32)); });
-  for (std::int64_t rank = 1; rank < n; ++rank) EXPECT_NE(text.find(fmt::format("rank {} passed {}", rank, to_string(Shape{rank + 1, rank + 1}))), std::string::npos) << text;
-  const auto types = message<mw::DtypeError>([&] { mw::make_array_from_process_local_data(s, LocalArray({1, 1}, r == 1 ? mw::int32 : mw::float32)); });
+  for (std::int64_t rank = 1; rank < n; ++rank)
+    EXPECT_NE(text.find(fmt::format("rank {} passed {}", rank, to_string(Shape{rank + 1, rank + 1}))), std::string::npos) << text;
+  const auto types = message<mw::DtypeError>([&] {
+    mw::make_array_from_process_local_data(s, LocalArray({1, 1}, r == 1 ? mw::int32 : mw::float32));
+  });
   EXPECT_NE(types.find("rank 1 passed int32"), std::string::npos) << types;
   EXPECT_NE(types.find("rank 0 passed float32"), std::string::npos) << types;
 }
@@ -303,7 +319,8 @@ TEST(FromDeviceArrays, OnePerDeviceInMeshOrder) {
       if (device.rank != mw::process_index()) continue;
       LocalArray piece(box.shape(), mw::int32);
       for (std::int64_t i = 0; i < piece.shape()[0]; ++i)
-        for (std::int64_t j = 0; j < piece.shape()[1]; ++j) piece.mutable_view<std::int32_t>()(i, j) = static_cast<std::int32_t>(100 * (box[0].start + i) + box[1].start + j);
+        for (std::int64_t j = 0; j < piece.shape()[1]; ++j)
+          piece.mutable_view<std::int32_t>()(i, j) = static_cast<std::int32_t>(100 * (box[0].start + i) + box[1].start + j);
       pieces.push_back(std::move(piece));
     }
     EXPECT_TRUE(holds(mw::make_array_from_single_device_arrays(shape, s, pieces), [](auto& at) { return 100 * at[0] + at[1]; }));
@@ -312,7 +329,8 @@ TEST(FromDeviceArrays, OnePerDeviceInMeshOrder) {
   const auto n = mw::devices().size();
   std::vector<LocalArray> pieces(static_cast<std::size_t>(mw::local_devices().size()), LocalArray({2}, mw::float32));
   if (mw::process_index() == 0) pieces.pop_back();
-  EXPECT_NE(message<mw::ShapeError>([&] { mw::make_array_from_single_device_arrays({2 * n}, s, pieces); }).find("rank 0 passed"), std::string::npos);
+  EXPECT_NE(message<mw::ShapeError>([&] { mw::make_array_from_single_device_arrays({2 * n}, s, pieces); }).find("rank 0 passed"),
+            std::string::npos);
   if (mw::process_index() == 0) pieces.emplace_back(Shape{3}, mw::float32);
   const auto text = message<mw::ShapeError>([&] { mw::make_array_from_single_device_arrays({2 * n}, s, pieces); });
   EXPECT_NE(text.find("rank 0 passed for device"), std::string::npos) << text;

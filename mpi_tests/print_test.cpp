@@ -70,8 +70,9 @@ TEST(Print, LargeArraysByTheirCorners) {
   const auto x = mw::arange(10000).reshape({100, 100});
   EXPECT_EQ(to_string(x), hundred);
   // The corners of a rule for 2^60 elements: nobody makes more.
-  EXPECT_EQ(to_string(mw::zeros({std::int64_t{1} << 30, std::int64_t{1} << 30}, mw::int8)),
-            "[[0 0 0 ... 0 0 0]\n [0 0 0 ... 0 0 0]\n [0 0 0 ... 0 0 0]\n ...\n [0 0 0 ... 0 0 0]\n [0 0 0 ... 0 0 0]\n [0 0 0 ... 0 0 0]]");
+  EXPECT_EQ(
+      to_string(mw::zeros({std::int64_t{1} << 30, std::int64_t{1} << 30}, mw::int8)),
+      "[[0 0 0 ... 0 0 0]\n [0 0 0 ... 0 0 0]\n [0 0 0 ... 0 0 0]\n ...\n [0 0 0 ... 0 0 0]\n [0 0 0 ... 0 0 0]\n [0 0 0 ... 0 0 0]]");
   const auto everywhere = mw::asarray(mw::device_get(x));
   EXPECT_EQ(to_string(everywhere), hundred);
   EXPECT_EQ(to_string(mw::device_put(x, NamedSharding(line(), P()))), hundred);
@@ -85,13 +86,16 @@ TEST(Print, ValuesOnlyWhereTheyAreAllHere) {
   if (mw::process_count() == 1) {
     EXPECT_EQ(got, hundred);
   } else {
-    EXPECT_EQ(got, fmt::format("Array(shape=(100, 100), dtype=int32, sharding=NamedSharding(mesh=Mesh('x': {}, axis_types=(Auto,)), spec=P(None, 'x')), devices={})", n,
-                               to_string(mw::devices())));
+    EXPECT_EQ(got, fmt::format("Array(shape=(100, 100), dtype=int32, sharding=NamedSharding(mesh=Mesh('x': {}, axis_types=(Auto,)), "
+                               "spec=P(None, 'x')), devices={})",
+                               n, to_string(mw::devices())));
   }
   EXPECT_EQ(fmt::format("{}", mw::arange(3)), "[0 1 2]");
   const auto far = mw::device_put(mw::arange(3), mw::devices()[n - 1]);
   const bool here = mw::process_index() == mw::process_count() - 1;
-  EXPECT_EQ(to_string(far), here ? "[0 1 2]" : fmt::format("Array(shape=(3,), dtype=int32, sharding=SingleDeviceSharding(device={0}), devices=[{0}])", n - 1));
+  EXPECT_EQ(
+      to_string(far),
+      here ? "[0 1 2]" : fmt::format("Array(shape=(3,), dtype=int32, sharding=SingleDeviceSharding(device={0}), devices=[{0}])", n - 1));
   auto gone = mw::device_put(mw::arange(3), mw::devices()[0]);
   gone.free();
   EXPECT_THROW(to_string(gone), mw::DonatedError);

@@ -60,7 +60,8 @@ TEST(RandomBits, FollowTheDefinition) {
   const auto b8 = values<std::uint8_t>(mw::random::bits(k, shape, mw::uint8));
   const auto b16 = values<std::uint16_t>(mw::random::bits(k, shape, mw::uint16));
   const auto b32 = values<std::uint32_t>(mw::device_put(mw::random::bits(k, shape), NamedSharding(line(), P("x"))));
-  const auto b64 = values<std::uint64_t>(mw::device_put(mw::random::bits(placed_key, shape, mw::uint64), NamedSharding(line(), P(nullptr, "x"))));
+  const auto b64 =
+      values<std::uint64_t>(mw::device_put(mw::random::bits(placed_key, shape, mw::uint64), NamedSharding(line(), P(nullptr, "x"))));
   for (std::uint64_t i = 0; i < b32.size(); ++i) {
     const auto want = bits32(key_of(12345678901234), i);
     EXPECT_EQ(b8[i], want & 0xff);
@@ -70,13 +71,15 @@ TEST(RandomBits, FollowTheDefinition) {
   }
   // A recipe of 2^40 elements has no memory; its far end is drawn alone, counters beyond 32 bits included.
   const auto far = std::int64_t{1} << 40;
-  EXPECT_EQ(values<std::uint32_t>(mw::random::bits(k, {far})[mw::Slice(far - 2, far)])[1], bits32(key_of(12345678901234), static_cast<std::uint64_t>(far - 1)));
+  EXPECT_EQ(values<std::uint32_t>(mw::random::bits(k, {far})[mw::Slice(far - 2, far)])[1],
+            bits32(key_of(12345678901234), static_cast<std::uint64_t>(far - 1)));
   EXPECT_THROW(mw::random::bits(k, shape, mw::int32), mw::DtypeError);
 }
 
 TEST(RandomKeys, SplitAndFold) {
   const auto k = mw::random::key(42);
-  const auto five = values<std::uint32_t>(mw::random::split(k, 5)), two = values<std::uint32_t>(mw::random::split(k)), grid = values<std::uint32_t>(mw::random::split(k, Shape{2, 3}));
+  const auto five = values<std::uint32_t>(mw::random::split(k, 5)), two = values<std::uint32_t>(mw::random::split(k)),
+             grid = values<std::uint32_t>(mw::random::split(k, Shape{2, 3}));
   for (std::uint64_t i = 0; i < 5; ++i) {
     const auto want = at(key_of(42), i);
     EXPECT_EQ(five[2 * i], want.a);
@@ -110,7 +113,9 @@ TEST(RandomNumbers, UniformIntegersAndChances) {
     EXPECT_EQ(v[i], std::fma(f, 8.0f, -3.0f));
     EXPECT_EQ(d[i], static_cast<double>(bits64(pair, i) >> 12) / 4503599627370496.0);
     EXPECT_EQ(hits.view<bool>()[static_cast<std::int64_t>(i)], f < 0.25f);
-    const auto draw = [&](std::uint64_t span) { return ((bits32(high, i) % span) * ((std::uint64_t{1} << 32) % span) + bits32(low, i) % span) % (std::uint64_t{1} << 32) % span; };
+    const auto draw = [&](std::uint64_t span) {
+      return ((bits32(high, i) % span) * ((std::uint64_t{1} << 32) % span) + bits32(low, i) % span) % (std::uint64_t{1} << 32) % span;
+    };
     EXPECT_EQ(n[i], static_cast<std::int64_t>(draw(1010)) - 10);
     EXPECT_EQ(small[i], static_cast<std::int64_t>(draw(256)) - 128);
     // 2^64 mod span, computed as JAX does: (2^32 mod span) squared wraps to 0.
@@ -154,7 +159,8 @@ TEST(UserCases, U087_NoLayoutChangesADraw) {
     const auto want = bytes(mw::random::uniform(k, shape));
     const auto first = values<float>(mw::random::uniform(k, shape));
     for (std::size_t i = 0; i < first.size(); ++i) ASSERT_EQ(first[i], static_cast<float>(bits32({0, 0}, i) >> 9) / 8388608.0f);
-    for (const auto& spec : {P("x"), P(nullptr, "x"), P("x", "y"), P()}) EXPECT_EQ(bytes(mw::device_put(mw::random::uniform(k, shape), NamedSharding(grid, spec))), want);
+    for (const auto& spec : {P("x"), P(nullptr, "x"), P("x", "y"), P()})
+      EXPECT_EQ(bytes(mw::device_put(mw::random::uniform(k, shape), NamedSharding(grid, spec))), want);
   }
 }
 
@@ -162,9 +168,12 @@ TEST(UserCases, U087_EveryDrawOnRandomLayouts) {
   RandomPlacement placement(87);
   const auto k = mw::random::key(99);
   const std::vector<std::function<Array(const Shape&)>> draws = {
-      [&](const Shape& s) { return mw::random::bits(k, s, mw::uint8); },           [&](const Shape& s) { return mw::random::bits(k, s, mw::uint64); },
-      [&](const Shape& s) { return mw::random::uniform(k, s, mw::bfloat16, 1, 3); }, [&](const Shape& s) { return mw::random::normal(k, s, mw::float64); },
-      [&](const Shape& s) { return mw::random::randint(k, s, 0, 100, mw::uint16); }, [&](const Shape& s) { return mw::random::bernoulli(k, 0.5, s); },
+      [&](const Shape& s) { return mw::random::bits(k, s, mw::uint8); },
+      [&](const Shape& s) { return mw::random::bits(k, s, mw::uint64); },
+      [&](const Shape& s) { return mw::random::uniform(k, s, mw::bfloat16, 1, 3); },
+      [&](const Shape& s) { return mw::random::normal(k, s, mw::float64); },
+      [&](const Shape& s) { return mw::random::randint(k, s, 0, 100, mw::uint16); },
+      [&](const Shape& s) { return mw::random::bernoulli(k, 0.5, s); },
       [&](const Shape& s) { return mw::random::split(k, s); }};
   for (int round = 0; round < 6; ++round)
     for (const auto& draw : draws) {
@@ -181,11 +190,12 @@ TEST(RandomKeys, ACommittedKeyCommitsItsDraws) {
   const auto m = line();
   for (const auto& spec : {P(), P("x")}) {
     const auto placed = mw::device_put(k, NamedSharding(m, spec));
-    const std::vector<std::pair<Array, Array>> pairs = {{mw::random::uniform(placed, {6, 2}), mw::random::uniform(k, {6, 2})},
-                                                        {mw::random::split(placed, 3), mw::random::split(k, 3)},
-                                                        {mw::random::fold_in(placed, 9), mw::random::fold_in(k, 9)},
-                                                        {mw::random::permutation(placed, 20), mw::random::permutation(k, 20)},
-                                                        {mw::random::randint(placed, {5}, 0, 9, mw::int16), mw::random::randint(k, {5}, 0, 9, mw::int16)}};
+    const std::vector<std::pair<Array, Array>> pairs = {
+        {mw::random::uniform(placed, {6, 2}), mw::random::uniform(k, {6, 2})},
+        {mw::random::split(placed, 3), mw::random::split(k, 3)},
+        {mw::random::fold_in(placed, 9), mw::random::fold_in(k, 9)},
+        {mw::random::permutation(placed, 20), mw::random::permutation(k, 20)},
+        {mw::random::randint(placed, {5}, 0, 9, mw::int16), mw::random::randint(k, {5}, 0, 9, mw::int16)}};
     for (const auto& [got, want] : pairs) {
       EXPECT_TRUE(got.committed());
       EXPECT_TRUE(got.is_fully_replicated());
@@ -222,10 +232,12 @@ std::vector<std::int32_t> naive_permutation(Pair key, std::int64_t n) {
 
 TEST(RandomPermutation, OfNumbersAndOfRows) {
   const auto k = mw::random::key(11);
-  for (const std::int64_t n : {0, 1, 2, 10, 1000, 2000}) EXPECT_EQ(values<std::int32_t>(mw::random::permutation(k, n)), naive_permutation(key_of(11), n));
+  for (const std::int64_t n : {0, 1, 2, 10, 1000, 2000})
+    EXPECT_EQ(values<std::int32_t>(mw::random::permutation(k, n)), naive_permutation(key_of(11), n));
   const auto order = naive_permutation(key_of(11), 12);
   const auto x = mw::arange(60).reshape({12, 5});
-  for (const auto& placed : {x, mw::device_put(x, NamedSharding(line(), P("x"))), mw::device_put(x, NamedSharding(line(), P(nullptr, "x")))}) {
+  for (const auto& placed :
+       {x, mw::device_put(x, NamedSharding(line(), P("x"))), mw::device_put(x, NamedSharding(line(), P(nullptr, "x")))}) {
     const auto y = mw::random::permutation(k, placed);
     EXPECT_EQ(y.committed(), placed.committed());
     const auto v = values<std::int32_t>(y);

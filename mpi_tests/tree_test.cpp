@@ -14,7 +14,8 @@ mw::Mesh line() { return mw::make_mesh({mw::devices().size()}, {"x"}); }
 
 Tree model() { return Tree{{"w", mw::ones({8, 16})}, {"b", mw::zeros({16})}}; }
 Tree nested() {
-  return Tree{{"layers", Tree::list({Tree{{"w", mw::ones({4, 4})}}, Tree{{"w", mw::full({4, 4}, 2)}}})}, {"head", Tree::tuple({mw::zeros({3}), Tree{}})}};
+  return Tree{{"layers", Tree::list({Tree{{"w", mw::ones({4, 4})}}, Tree{{"w", mw::full({4, 4}, 2)}}})},
+              {"head", Tree::tuple({mw::zeros({3}), Tree{}})}};
 }
 
 std::string refusal(const std::function<void()>& f) {
@@ -64,7 +65,8 @@ TEST(Tree, OneTargetATreeOfTargetsAndPrefixes) {
   const auto one = mw::device_put(nested(), rows);
   for (const auto& leaf : mw::tree_leaves(one)) EXPECT_EQ(leaf.sharding(), rows);
   EXPECT_TRUE(one["layers"][0]["w"].committed());
-  const auto prefix = mw::device_put(nested(), ShardingTree{{"layers", ShardingTree::list({rows, ShardingTree{{"w", whole}}})}, {"head", mw::devices()[0]}});
+  const auto prefix = mw::device_put(
+      nested(), ShardingTree{{"layers", ShardingTree::list({rows, ShardingTree{{"w", whole}}})}, {"head", mw::devices()[0]}});
   EXPECT_EQ(prefix["layers"][0]["w"].sharding(), rows);
   EXPECT_EQ(prefix["layers"][1]["w"].sharding(), whole);
   EXPECT_EQ(prefix["head"][0].sharding(), mw::SingleDeviceSharding(mw::devices()[0]));
@@ -109,7 +111,10 @@ TEST(Tree, KindsDiffer) {
   EXPECT_NE(at_root.find("a list of length 2"), std::string::npos) << at_root;
   EXPECT_NE(at_root.find("a tuple of length 2"), std::string::npos) << at_root;
   EXPECT_NE(refusal([&] { mw::device_put(pair, ShardingTree::list({rows})); }).find("length 1"), std::string::npos);
-  EXPECT_NE(refusal([&] { mw::device_put(Tree(mw::ones({4})), ShardingTree{{"w", rows}}); }).find("the leaf float32[4]"), std::string::npos);
+  EXPECT_NE(refusal([&] {
+              mw::device_put(Tree(mw::ones({4})), ShardingTree{{"w", rows}});
+            }).find("the leaf float32[4]"),
+            std::string::npos);
   EXPECT_NE(refusal([&] { mw::device_put(pair, ShardingTree::list({rows, ShardingTree::list({rows})})); }).find("[1]"), std::string::npos);
 }
 

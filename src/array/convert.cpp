@@ -43,12 +43,15 @@ To converted(From value) {
   if constexpr (std::same_as<To, From>) {
     return value;
   } else if constexpr (std::same_as<To, bool>) {
-    if constexpr (is_half<From>) return static_cast<float>(value) != 0;
-    else return value != From{};
+    if constexpr (is_half<From>)
+      return static_cast<float>(value) != 0;
+    else
+      return value != From{};
   } else if constexpr (is_complex_type<From>) {
     if constexpr (is_complex_type<To>)
       return To(static_cast<typename To::value_type>(value.real()), static_cast<typename To::value_type>(value.imag()));
-    else return converted<To>(value.real());
+    else
+      return converted<To>(value.real());
   } else if constexpr (is_complex_type<To>) {
     return To(converted<typename To::value_type>(value), 0);
   } else if constexpr (is_half<From>) {

@@ -6,10 +6,10 @@
 #include <cmath>
 #include <limits>
 
-#include "array/lockstep.hpp"
 #include "array/call.hpp"
 #include "array/convert.hpp"
 #include "array/generators.hpp"
+#include "array/lockstep.hpp"
 #include "array/place.hpp"
 #include "meshwise/plan/propagation.hpp"
 #include "meshwise/runtime/environment.hpp"
@@ -44,13 +44,9 @@ Dtype common_dtype(std::initializer_list<const Scalar*> literals) {
   return common;
 }
 
-wide integer_of(const Scalar& s) {
-  return s.is_unsigned() ? wide{static_cast<std::uint64_t>(s.integer())} : wide{s.integer()};
-}
+wide integer_of(const Scalar& s) { return s.is_unsigned() ? wide{static_cast<std::uint64_t>(s.integer())} : wide{s.integer()}; }
 
-double real_of(const Scalar& s) {
-  return s.kind() == Scalar::Kind::integer ? static_cast<double>(integer_of(s)) : s.real();
-}
+double real_of(const Scalar& s) { return s.kind() == Scalar::Kind::integer ? static_cast<double>(integer_of(s)) : s.real(); }
 
 std::int64_t range_length(const Scalar& start, const Scalar& stop, const Scalar& step) {
   if (real_of(step) == 0) throw Error("arange: step is 0, no range ends; give a step above or below 0");
@@ -76,8 +72,8 @@ void check_range_fits(const Scalar& start, const Scalar& step, std::int64_t coun
     if constexpr (std::integral<T>)
       for (const wide value : {integer_of(start), last})
         if (value < wide{std::numeric_limits<T>::min()} || value > wide{std::numeric_limits<T>::max()})
-          throw DtypeError(fmt::format("arange: the range reaches {}, {} holds {} to {}; choose a wider dtype", static_cast<double>(value), name(dtype),
-                                       +std::numeric_limits<T>::min(), +std::numeric_limits<T>::max()));
+          throw DtypeError(fmt::format("arange: the range reaches {}, {} holds {} to {}; choose a wider dtype", static_cast<double>(value),
+                                       name(dtype), +std::numeric_limits<T>::min(), +std::numeric_limits<T>::max()));
   });
 }
 
@@ -131,7 +127,8 @@ Array linspace(const Scalar& start, const Scalar& stop, std::int64_t num, bool e
   const auto inexact = promote_types(common_dtype({&start, &stop}), float32);
   const auto type = dtype.value_or(inexact);
   if (type == bool_ || (is_complex(inexact) && !is_complex(type)))
-    throw DtypeError(fmt::format("linspace: points from {} to {} have no {} values", name(start.default_dtype()), name(stop.default_dtype()), name(type)));
+    throw DtypeError(fmt::format("linspace: points from {} to {} have no {} values", name(start.default_dtype()),
+                                 name(stop.default_dtype()), name(type)));
   return created("linspace", detail::linspace_recipe(start, stop, num, endpoint, type));
 }
 
@@ -159,7 +156,8 @@ Array asarray(const LocalArray& values, std::optional<Dtype> dtype) {
     const auto dense = values.contiguous();
     detail::convert_values(values.dtype(), dense.data(), type, own.data(), own.size());
   }
-  const auto hash = detail::mix(detail::mix(detail::hash_text("asarray"), detail::hash_shape(values.shape())), static_cast<std::uint64_t>(type));
+  const auto hash =
+      detail::mix(detail::mix(detail::hash_text("asarray"), detail::hash_shape(values.shape())), static_cast<std::uint64_t>(type));
   detail::enter_world_call({"asarray", hash, type, &values.shape()});
   // Host values are the same on every rank; only lockstep mode pays for looking at them.
   if (detail::in_lockstep()) detail::compare_values(own, "asarray");
@@ -183,13 +181,16 @@ Shape nested_shape(const std::vector<NestedValues>& items) {
 
 void flatten(const std::vector<NestedValues>& items, const Shape& shape, std::int64_t depth, std::vector<Scalar>& out) {
   if (static_cast<std::int64_t>(items.size()) != shape[depth])
-    throw ShapeError(fmt::format("asarray: the lists at depth {} have {} and {} elements; they must be equally long", depth, shape[depth], items.size()));
+    throw ShapeError(fmt::format("asarray: the lists at depth {} have {} and {} elements; they must be equally long", depth, shape[depth],
+                                 items.size()));
   const bool innermost = depth + 1 == shape.ndim();
   for (const auto& item : items) {
     if (item.value.has_value() != innermost)
       throw ShapeError(fmt::format("asarray: at depth {} some elements are numbers and some are lists; all must be the same", depth));
-    if (innermost) out.push_back(*item.value);
-    else flatten(item.items, shape, depth + 1, out);
+    if (innermost)
+      out.push_back(*item.value);
+    else
+      flatten(item.items, shape, depth + 1, out);
   }
 }
 

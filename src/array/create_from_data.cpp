@@ -33,7 +33,8 @@ struct Report {
 
 std::string packed(const Report& r) {
   std::string text = fmt::format("{} {}", r.devices, r.pieces.size());
-  for (const auto& [dtype, shape] : r.pieces) text += fmt::format(" {} {} {}", static_cast<int>(dtype), shape.ndim(), fmt::join(shape.lengths(), " "));
+  for (const auto& [dtype, shape] : r.pieces)
+    text += fmt::format(" {} {} {}", static_cast<int>(dtype), shape.ndim(), fmt::join(shape.lengths(), " "));
   text += fmt::format(" {}", r.spans.size());
   for (const auto& s : r.spans) text += fmt::format(" {} {}", s.lo, s.hi);
   return text + "\n" + r.problem;
@@ -101,8 +102,9 @@ class ShapeCheck {
   }
   void finish(std::string_view operation, const Shape& shape, const Sharding& sharding) const {
     if (lines_.empty()) return;
-    throw ShapeError(fmt::format("{}: pieces do not fit {} under {} on devices {}: {}; use make_array_from_callback to be asked for each box", operation, to_string(shape),
-                                 to_string(sharding.spec()), to_string(sharding.devices()), fmt::join(lines_, "; ")));
+    throw ShapeError(
+        fmt::format("{}: pieces do not fit {} under {} on devices {}: {}; use make_array_from_callback to be asked for each box", operation,
+                    to_string(shape), to_string(sharding.spec()), to_string(sharding.devices()), fmt::join(lines_, "; ")));
   }
 
  private:
@@ -148,7 +150,9 @@ std::int64_t stacked_length(const std::vector<Report>& all, std::size_t axis, st
     length += seen.back().second;
   }
   if (covered != parts)
-    throw PlacementError(fmt::format("make_array_from_process_local_data: the ranks' pieces overlap along axis {}, so its length cannot be told; pass global_shape", axis));
+    throw PlacementError(fmt::format(
+        "make_array_from_process_local_data: the ranks' pieces overlap along axis {}, so its length cannot be told; pass global_shape",
+        axis));
   return length;
 }
 
@@ -160,7 +164,8 @@ Shape stacked_shape(const std::vector<Report>& all, const Sharding& sharding) {
     if (all[rank].devices > 0) lines.push_back(fmt::format("rank {} passed {}", rank, to_string(all[rank].pieces.front().second)));
   for (const auto& r : all)
     if (r.devices > 0 && r.pieces.front().second.ndim() != ndim)
-      throw ShapeError(fmt::format("make_array_from_process_local_data: pieces of one array have equally many axes, but {}", fmt::join(lines, ", ")));
+      throw ShapeError(
+          fmt::format("make_array_from_process_local_data: pieces of one array have equally many axes, but {}", fmt::join(lines, ", ")));
   Shape shape;
   for (std::int64_t d = 0; d < ndim; ++d) shape.push_back(stacked_length(all, static_cast<std::size_t>(d), sharding.split(d).parts));
   return shape;
@@ -171,7 +176,8 @@ Shape stacked_shape(const std::vector<Report>& all, const Sharding& sharding) {
 Array make_array_from_callback(const Shape& shape, Dtype dtype, const Sharding& sharding,
                                const std::function<void(const Index& box, LocalArray& out)>& callback) {
   static constexpr std::string_view operation = "make_array_from_callback";
-  detail::enter_world_call({operation, detail::mix(call_hash(operation, sharding, &shape), static_cast<std::uint64_t>(dtype)), dtype, &shape});
+  detail::enter_world_call(
+      {operation, detail::mix(call_hash(operation, sharding, &shape), static_cast<std::uint64_t>(dtype)), dtype, &shape});
   shape.num_elements();
   sharding.check_fits(shape);
   std::vector<LocalShard> shards;
@@ -179,7 +185,8 @@ Array make_array_from_callback(const Shape& shape, Dtype dtype, const Sharding& 
     const detail::CallbackScope scope(operation);
     for (const auto position : detail::local_positions(sharding.devices())) {
       const auto box = sharding.index_at(shape, position);
-      const auto twin = std::find_if(shards.begin(), shards.end(), [&](const LocalShard& s) { return sharding.index_at(shape, s.position) == box; });
+      const auto twin =
+          std::find_if(shards.begin(), shards.end(), [&](const LocalShard& s) { return sharding.index_at(shape, s.position) == box; });
       if (twin != shards.end()) {
         shards.push_back({position, LocalArray(twin->data)});
         continue;
@@ -187,8 +194,9 @@ Array make_array_from_callback(const Shape& shape, Dtype dtype, const Sharding& 
       LocalArray out(box.shape(), dtype);
       callback(box, out);
       if (out.dtype() != dtype || out.shape() != box.shape())
-        throw ShapeError(fmt::format("{}: the callback made {} of the box {} of {}, {} was wanted", operation, type_string(out.dtype(), out.shape()), to_string(box),
-                                     type_string(dtype, shape), type_string(dtype, box.shape())));
+        throw ShapeError(fmt::format("{}: the callback made {} of the box {} of {}, {} was wanted", operation,
+                                     type_string(out.dtype(), out.shape()), to_string(box), type_string(dtype, shape),
+                                     type_string(dtype, box.shape())));
       shards.push_back({position, std::move(out)});
     }
   });
@@ -198,7 +206,8 @@ Array make_array_from_callback(const Shape& shape, Dtype dtype, const Sharding& 
 Array make_array_from_process_local_data(const Sharding& sharding, const LocalArray& local, std::optional<Shape> global_shape) {
   static constexpr std::string_view operation = "make_array_from_process_local_data";
   const auto* given = global_shape ? &*global_shape : nullptr;
-  const auto ticket = detail::enter_world_call({operation, call_hash(operation, sharding, given), local.dtype(), given != nullptr ? given : &local.shape()});
+  const auto ticket = detail::enter_world_call(
+      {operation, call_hash(operation, sharding, given), local.dtype(), given != nullptr ? given : &local.shape()});
   if (given != nullptr) {
     given->num_elements();
     sharding.check_fits(*given);
@@ -222,7 +231,8 @@ Array make_array_from_process_local_data(const Sharding& sharding, const LocalAr
   ShapeCheck check;
   const auto union_box = [&](const Report& r) {
     Index box;
-    for (std::int64_t d = 0; d < shape.ndim(); ++d) box.push_back(span_range(r.spans[static_cast<std::size_t>(d)], sharding.split(d).parts, shape[d]));
+    for (std::int64_t d = 0; d < shape.ndim(); ++d)
+      box.push_back(span_range(r.spans[static_cast<std::size_t>(d)], sharding.split(d).parts, shape[d]));
     return box;
   };
   for (std::size_t rank = 0; rank < all.size(); ++rank)
@@ -235,7 +245,8 @@ Array make_array_from_process_local_data(const Sharding& sharding, const LocalAr
     const auto mine_box = union_box(mine);
     for (const auto position : positions) {
       auto box = sharding.index_at(shape, position);
-      const auto twin = std::find_if(shards.begin(), shards.end(), [&](const LocalShard& s) { return sharding.index_at(shape, s.position) == box; });
+      const auto twin =
+          std::find_if(shards.begin(), shards.end(), [&](const LocalShard& s) { return sharding.index_at(shape, s.position) == box; });
       if (twin != shards.end()) {
         shards.push_back({position, LocalArray(twin->data)});
         continue;
@@ -265,15 +276,16 @@ Array make_array_from_single_device_arrays(const Shape& shape, const Sharding& s
     if (static_cast<std::int64_t>(all[rank].pieces.size()) != all[rank].devices)
       counts.push_back(fmt::format("rank {} passed {} for its {} of the devices", rank, all[rank].pieces.size(), all[rank].devices));
   if (!counts.empty())
-    throw ShapeError(fmt::format("{}: one array per device of the rank is wanted, in mesh order, on devices {}: {}", operation, to_string(sharding.devices()),
-                                 fmt::join(counts, "; ")));
+    throw ShapeError(fmt::format("{}: one array per device of the rank is wanted, in mesh order, on devices {}: {}", operation,
+                                 to_string(sharding.devices()), fmt::join(counts, "; ")));
   const auto dtype = agreed_dtype(operation, all);
   ShapeCheck check;
   std::vector<std::size_t> next(all.size());
   for (std::int64_t position = 0; position < sharding.devices().size(); ++position) {
     const auto device = sharding.devices()[position];
     const auto rank = static_cast<std::size_t>(device.rank);
-    check.add(rank, fmt::format("for device {} ", device.id), all[rank].pieces[next[rank]++].second, sharding.index_at(shape, position).shape());
+    check.add(rank, fmt::format("for device {} ", device.id), all[rank].pieces[next[rank]++].second,
+              sharding.index_at(shape, position).shape());
   }
   check.finish(operation, shape, sharding);
   std::vector<LocalShard> shards;

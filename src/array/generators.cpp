@@ -55,8 +55,10 @@ class Steps final : public Generator {
 
  private:
   static std::uint64_t bits(C value) {
-    if constexpr (std::integral<C>) return value;
-    else return hash_number(static_cast<double>(value));
+    if constexpr (std::integral<C>)
+      return value;
+    else
+      return hash_number(static_cast<double>(value));
   }
   C start_, step_;
 };
@@ -90,8 +92,10 @@ class Lines final : public Generator {
     auto* values = reinterpret_cast<T*>(out);
     for (std::int64_t k = 0; k < count; ++k) {
       const auto i = first + k * step;
-      if constexpr (std::same_as<T, std::complex<C>>) values[k] = T(real_.at(i), imag_.at(i));
-      else values[k] = static_cast<T>(real_.at(i));
+      if constexpr (std::same_as<T, std::complex<C>>)
+        values[k] = T(real_.at(i), imag_.at(i));
+      else
+        values[k] = static_cast<T>(real_.at(i));
     }
   }
 
@@ -140,13 +144,17 @@ class Diagonal final : public Generator {
   std::int64_t columns_, k_;
 };
 
-double number(const Scalar& s) { return s.kind() == Scalar::Kind::integer && s.is_unsigned() ? static_cast<double>(static_cast<std::uint64_t>(s.integer())) : s.real(); }
+double number(const Scalar& s) {
+  return s.kind() == Scalar::Kind::integer && s.is_unsigned() ? static_cast<double>(static_cast<std::uint64_t>(s.integer())) : s.real();
+}
 
 template <class C>
 std::shared_ptr<const Generator> lines(const Scalar& start, const Scalar& stop, std::int64_t num, bool endpoint, Dtype dtype) {
   const auto parts = std::max<std::int64_t>(endpoint ? num - 1 : num, 1);
   // JAX takes these literals as default-dtype arrays first: 0.1 is float32's 0.1, also in a float64 result.
-  const auto of = [](const Scalar& s, double value) { return static_cast<C>(s.kind() == Scalar::Kind::integer ? value : static_cast<float>(value)); };
+  const auto of = [](const Scalar& s, double value) {
+    return static_cast<C>(s.kind() == Scalar::Kind::integer ? value : static_cast<float>(value));
+  };
   const auto last = endpoint && num > 1 ? num - 1 : -1;
   const Line<C> real{of(start, number(start)), of(stop, number(stop)), static_cast<C>(parts), last};
   const Line<C> imag{of(start, start.imag()), of(stop, stop.imag()), static_cast<C>(parts), last};
@@ -165,25 +173,30 @@ Recipe arange_recipe(const Scalar& start, const Scalar& step, std::int64_t count
   if (is_integer(dtype)) {
     const auto whole = [&](const Scalar& s) {
       std::int64_t value = 0;
-      if (s.kind() == Scalar::Kind::floating) s.store(Dtype::int64, &value);
-      else value = s.integer();
+      if (s.kind() == Scalar::Kind::floating)
+        s.store(Dtype::int64, &value);
+      else
+        value = s.integer();
       return static_cast<std::uint64_t>(value);
     };
     return visit(dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
       if constexpr (std::integral<T> && !std::same_as<T, bool>)
         return Recipe::over(std::make_shared<Steps<T, std::uint64_t>>(whole(start), whole(step)), {count});
-      else return Recipe{};
+      else
+        return Recipe{};
     });
   }
   if (dtype == Dtype::float64 || dtype == Dtype::complex128)
     return Recipe::over(std::make_shared<Steps<double, double>>(number(start), number(step)), {count}).astype(dtype);
-  return Recipe::over(std::make_shared<Steps<float, float>>(static_cast<float>(number(start)), static_cast<float>(number(step))), {count}).astype(dtype);
+  return Recipe::over(std::make_shared<Steps<float, float>>(static_cast<float>(number(start)), static_cast<float>(number(step))), {count})
+      .astype(dtype);
 }
 
 Recipe linspace_recipe(const Scalar& start, const Scalar& stop, std::int64_t num, bool endpoint, Dtype dtype) {
   const bool wide = dtype == Dtype::float64 || dtype == Dtype::complex128;
-  auto line = Recipe::over(wide ? lines<double>(start, stop, num, endpoint, dtype) : lines<float>(start, stop, num, endpoint, dtype), {num});
+  auto line =
+      Recipe::over(wide ? lines<double>(start, stop, num, endpoint, dtype) : lines<float>(start, stop, num, endpoint, dtype), {num});
   if (is_integer(dtype)) line.generator = std::make_shared<Floor>(line.astype(Dtype::float64).generator);
   return line.astype(dtype);
 }

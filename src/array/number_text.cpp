@@ -20,8 +20,10 @@ constexpr int precision = 8;
 
 template <class T>
 double as_double(T value) {
-  if constexpr (std::floating_point<T>) return static_cast<double>(value);
-  else return static_cast<double>(static_cast<float>(value));
+  if constexpr (std::floating_point<T>)
+    return static_cast<double>(value);
+  else
+    return static_cast<double>(static_cast<float>(value));
 }
 
 template <class T>
@@ -115,7 +117,9 @@ std::string padded(std::string text, std::size_t width) {
 
 /// From here on the digits before the point are more than the dtype has, and an exponent reads better.
 template <class T>
-constexpr double readable = std::same_as<T, double> ? 1e16 : std::same_as<T, float16_t> ? 1e3 : 1e6;
+constexpr double readable = std::same_as<T, double>      ? 1e16
+                            : std::same_as<T, float16_t> ? 1e3
+                                                         : 1e6;
 
 /// NumPy's FloatingFormat: one layout for a whole array of finite and other values.
 template <class T>
@@ -125,8 +129,10 @@ class Column {
     std::vector<T> finite;
     bool negative_infinity = plus;
     for (const T v : values) {
-      if (std::isfinite(as_double(v))) finite.push_back(v);
-      else negative_infinity = negative_infinity || as_double(v) == -std::numeric_limits<double>::infinity();
+      if (std::isfinite(as_double(v)))
+        finite.push_back(v);
+      else
+        negative_infinity = negative_infinity || as_double(v) == -std::numeric_limits<double>::infinity();
     }
     exponential_ = wants_exponent(finite);
     for (const T v : finite) {
@@ -171,11 +177,14 @@ class Column {
       least = std::min(least, magnitude);
     }
     if (most == 0) return false;
-    return most >= (std::same_as<T, double> ? 1e8 : readable<T>) || least < as_double(rounded(1e-4)) || as_double(rounded(most / least)) > 1000;
+    return most >= (std::same_as<T, double> ? 1e8 : readable<T>) || least < as_double(rounded(1e-4)) ||
+           as_double(rounded(most / least)) > 1000;
   }
   static T rounded(double value) {
-    if constexpr (std::floating_point<T>) return static_cast<T>(value);
-    else return T::from(value);
+    if constexpr (std::floating_point<T>)
+      return static_cast<T>(value);
+    else
+      return T::from(value);
   }
 
   bool plus_, exponential_ = false;

@@ -143,9 +143,12 @@ std::string to_string(const Array& x) {
     return fmt::format("Array(shape={}, dtype={}, sharding={}, devices={})", to_string(x.shape()), name(x.dtype()), to_string(x.sharding()),
                        to_string(x.sharding().devices()));
   return values_text(x.shape(), x.dtype(), [&](const Index& box, const LocalArray& out) {
-    if (state.kind == Kind::recipe) state.recipe.fill(box, out);
-    else if (state.kind == Kind::everywhere) copy_values(state.everywhere.box(box), out);
-    else read_shards(x, box, out);
+    if (state.kind == Kind::recipe)
+      state.recipe.fill(box, out);
+    else if (state.kind == Kind::everywhere)
+      copy_values(state.everywhere.box(box), out);
+    else
+      read_shards(x, box, out);
   });
 }
 

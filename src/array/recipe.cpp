@@ -80,7 +80,8 @@ std::vector<FillAxis> merged_axes(const Shape& shape, const std::vector<std::int
     const FillAxis axis{shape[d], from[static_cast<std::size_t>(d)], to[static_cast<std::size_t>(d)]};
     if (!axes.empty() && axes.back().from == axis.from * axis.length && axes.back().to == axis.to * axis.length)
       axes.back() = {axes.back().length * axis.length, axis.from, axis.to};
-    else axes.push_back(axis);
+    else
+      axes.push_back(axis);
   }
   if (axes.empty()) axes.push_back({1, 0, 1});
   return axes;
@@ -164,7 +165,8 @@ Recipe Recipe::astype(Dtype dtype) const {
 Recipe Recipe::reshaped(const Shape& to) const {
   if (to == shape) return *this;
   if (to.num_elements() != shape.num_elements())
-    throw ShapeError(fmt::format("reshape: {} elements of shape {} do not fill shape {}", shape.num_elements(), to_string(shape), to_string(to)));
+    throw ShapeError(
+        fmt::format("reshape: {} elements of shape {} do not fill shape {}", shape.num_elements(), to_string(shape), to_string(to)));
   if (to.num_elements() == 0) return {generator, to, offset, row_major_strides(to)};
   if (auto window = reshape_strides(shape, strides, to)) return {generator, to, offset, std::move(*window)};
   return over(std::make_shared<Flattened>(*this), to);

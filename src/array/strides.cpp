@@ -2,7 +2,8 @@
 
 namespace meshwise::detail {
 
-std::optional<std::vector<std::int64_t>> reshape_strides(const Shape& from, const std::vector<std::int64_t>& from_strides, const Shape& to) {
+std::optional<std::vector<std::int64_t>> reshape_strides(const Shape& from, const std::vector<std::int64_t>& from_strides,
+                                                         const Shape& to) {
   std::vector<std::int64_t> lengths, strides;
   for (std::int64_t d = 0; d < from.ndim(); ++d)
     if (from[d] != 1) {

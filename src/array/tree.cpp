@@ -12,11 +12,16 @@ template <class Leaf>
 const char* kind_name(const BasicTree<Leaf>& tree) {
   using Kind = typename BasicTree<Leaf>::Kind;
   switch (tree.kind()) {
-    case Kind::leaf: return "a leaf";
-    case Kind::dict: return "a dict";
-    case Kind::list: return "a list";
-    case Kind::tuple: return "a tuple";
-    default: return "none";
+    case Kind::leaf:
+      return "a leaf";
+    case Kind::dict:
+      return "a dict";
+    case Kind::list:
+      return "a list";
+    case Kind::tuple:
+      return "a tuple";
+    default:
+      return "none";
   }
 }
 
@@ -26,8 +31,10 @@ std::string found(const BasicTree<Leaf>& tree) {
   using Kind = typename BasicTree<Leaf>::Kind;
   if (tree.kind() == Kind::empty) return "none";
   if (tree.kind() == Kind::leaf) {
-    if constexpr (std::same_as<Leaf, Array>) return "the leaf " + (tree.leaf().is_set() ? type_string(tree.leaf()) : std::string("(no array)"));
-    else return "one target";
+    if constexpr (std::same_as<Leaf, Array>)
+      return "the leaf " + (tree.leaf().is_set() ? type_string(tree.leaf()) : std::string("(no array)"));
+    else
+      return "one target";
   }
   if (tree.kind() != Kind::dict) return fmt::format("{} of length {}", kind_name(tree), tree.size());
   std::string keys;
@@ -61,8 +68,9 @@ class PrefixWalk {
 
   std::vector<Target> finish(const char* operation) {
     if (!mismatches_.empty())
-      throw PlacementError(fmt::format("{}: the tree of targets must be a prefix of the data's tree, but {}; give one target for a whole subtree, or one for each entry",
-                                       operation, fmt::join(mismatches_, "; ")));
+      throw PlacementError(fmt::format(
+          "{}: the tree of targets must be a prefix of the data's tree, but {}; give one target for a whole subtree, or one for each entry",
+          operation, fmt::join(mismatches_, "; ")));
     return std::move(out_);
   }
 
@@ -70,12 +78,15 @@ class PrefixWalk {
   void walk_dict(const ShardingTree& targets, const Tree& data, const std::string& path) {
     for (const auto& [key, target] : targets.entries())
       if (!data.entries().contains(key))
-        mismatches_.push_back(fmt::format("at {}['{}'] the targets have {}, the data has no such key ({})", path, key, found(target), found(data)));
+        mismatches_.push_back(
+            fmt::format("at {}['{}'] the targets have {}, the data has no such key ({})", path, key, found(target), found(data)));
     for (const auto& [key, value] : data.entries()) {
       const auto target = targets.entries().find(key);
       const auto here = fmt::format("{}['{}']", path, key);
-      if (target != targets.entries().end()) walk(target->second, value, here);
-      else mismatches_.push_back(fmt::format("at {} the data has {}, the targets have no such key ({})", here, found(value), found(targets)));
+      if (target != targets.entries().end())
+        walk(target->second, value, here);
+      else
+        mismatches_.push_back(fmt::format("at {} the data has {}, the targets have no such key ({})", here, found(value), found(targets)));
     }
   }
 
@@ -97,14 +108,17 @@ void collect(const Tree& tree, std::vector<Array>& out) {
 
 Tree rebuild(const Tree& structure, const std::vector<Array>& leaves, std::size_t& next) {
   switch (structure.kind()) {
-    case Tree::Kind::leaf: return leaves[next++];
+    case Tree::Kind::leaf:
+      return leaves[next++];
     case Tree::Kind::dict: {
       Tree::Entries entries;
       for (const auto& [key, value] : structure.entries()) entries.emplace(key, rebuild(value, leaves, next));
       return Tree(std::move(entries));
     }
-    case Tree::Kind::empty: return {};
-    default: break;
+    case Tree::Kind::empty:
+      return {};
+    default:
+      break;
   }
   std::vector<Tree> items;
   for (const auto& item : structure.items()) items.push_back(rebuild(item, leaves, next));
@@ -144,11 +158,16 @@ std::string to_string(const Tree& tree) {
   for (const auto& [key, value] : tree.entries()) add(fmt::format("'{}': {}", key, to_string(value)));
   for (const auto& item : tree.items()) add(to_string(item));
   switch (tree.kind()) {
-    case Tree::Kind::leaf: return tree.leaf().is_set() ? type_string(tree.leaf()) : "(no array)";
-    case Tree::Kind::dict: return "{" + inside + "}";
-    case Tree::Kind::list: return "[" + inside + "]";
-    case Tree::Kind::tuple: return "(" + inside + (tree.size() == 1 ? ",)" : ")");
-    default: return "None";
+    case Tree::Kind::leaf:
+      return tree.leaf().is_set() ? type_string(tree.leaf()) : "(no array)";
+    case Tree::Kind::dict:
+      return "{" + inside + "}";
+    case Tree::Kind::list:
+      return "[" + inside + "]";
+    case Tree::Kind::tuple:
+      return "(" + inside + (tree.size() == 1 ? ",)" : ")");
+    default:
+      return "None";
   }
 }
 

@@ -24,12 +24,15 @@ constexpr std::int64_t piece = 512;
 template <class Draw>
 class Drawn final : public Generator {
  public:
-  Drawn(Words key, Dtype dtype, std::uint64_t parameters, Draw draw) : key_(key), dtype_(dtype), parameters_(parameters), draw_(std::move(draw)) {}
+  Drawn(Words key, Dtype dtype, std::uint64_t parameters, Draw draw)
+      : key_(key), dtype_(dtype), parameters_(parameters), draw_(std::move(draw)) {}
   Dtype dtype() const override { return dtype_; }
   std::uint64_t hash() const override {
     return mix(mix(parameters_, static_cast<std::uint64_t>(dtype_)), std::uint64_t{key_.a} << 32 | key_.b);
   }
-  void run(std::int64_t first, std::int64_t step, std::int64_t count, std::byte* out) const override { draw_(key_, first, step, count, out); }
+  void run(std::int64_t first, std::int64_t step, std::int64_t count, std::byte* out) const override {
+    draw_(key_, first, step, count, out);
+  }
 
  private:
   Words key_;
@@ -51,8 +54,12 @@ void draw_bits(Dtype dtype, Words key, std::int64_t first, std::int64_t step, st
   for (std::int64_t done = 0; done < count; done += piece) {
     const auto n = std::min(piece, count - done);
     random_bits32(key, first + done * step, step, n, bits.data());
-    if (dtype == Dtype::uint8) std::transform(bits.begin(), bits.begin() + n, reinterpret_cast<std::uint8_t*>(out) + done, [](auto b) { return static_cast<std::uint8_t>(b); });
-    else std::transform(bits.begin(), bits.begin() + n, reinterpret_cast<std::uint16_t*>(out) + done, [](auto b) { return static_cast<std::uint16_t>(b); });
+    if (dtype == Dtype::uint8)
+      std::transform(bits.begin(), bits.begin() + n, reinterpret_cast<std::uint8_t*>(out) + done,
+                     [](auto b) { return static_cast<std::uint8_t>(b); });
+    else
+      std::transform(bits.begin(), bits.begin() + n, reinterpret_cast<std::uint16_t*>(out) + done,
+                     [](auto b) { return static_cast<std::uint16_t>(b); });
   }
 }
 
@@ -68,7 +75,8 @@ void draw_keys(Words key, std::int64_t first, std::int64_t step, std::int64_t co
 
 void check_floating(Dtype dtype, std::string_view operation) {
   if (!is_floating(dtype))
-    throw DtypeError(fmt::format("{}: dtype {} is no floating dtype; the choices are float16, bfloat16, float32 and float64", operation, name(dtype)));
+    throw DtypeError(
+        fmt::format("{}: dtype {} is no floating dtype; the choices are float16, bfloat16, float32 and float64", operation, name(dtype)));
 }
 
 /// A bound rounded to the dtype it is used in.
@@ -78,9 +86,12 @@ double rounded(const Scalar& bound, Dtype dtype, std::string_view operation) {
   bound.store(dtype, value.data());
   return visit(dtype, [&](auto tag) -> double {
     using T = typename decltype(tag)::type;
-    if constexpr (std::floating_point<T>) return static_cast<double>(value.view<T>()[0]);
-    else if constexpr (std::same_as<T, float16_t> || std::same_as<T, bfloat16_t>) return static_cast<double>(static_cast<float>(value.view<T>()[0]));
-    else return 0;
+    if constexpr (std::floating_point<T>)
+      return static_cast<double>(value.view<T>()[0]);
+    else if constexpr (std::same_as<T, float16_t> || std::same_as<T, bfloat16_t>)
+      return static_cast<double>(static_cast<float>(value.view<T>()[0]));
+    else
+      return 0;
   });
 }
 
@@ -97,8 +108,10 @@ struct Limits {
 Limits limits_of(Dtype dtype) {
   return visit(dtype, [](auto tag) -> Limits {
     using T = typename decltype(tag)::type;
-    if constexpr (std::integral<T>) return {wide{std::numeric_limits<T>::min()}, wide{std::numeric_limits<T>::max()}};
-    else return {0, 0};
+    if constexpr (std::integral<T>)
+      return {wide{std::numeric_limits<T>::min()}, wide{std::numeric_limits<T>::max()}};
+    else
+      return {0, 0};
   });
 }
 
@@ -119,11 +132,14 @@ IntegerRule integer_rule(wide low, wide high, Dtype dtype) {
 void draw_integers(IntegerRule rule, Dtype dtype, Words key, std::int64_t first, std::int64_t step, std::int64_t count, std::byte* out) {
   rule.high_key = random_words(key, 0);
   rule.low_key = random_words(key, 1);
-  if (itemsize(dtype) == 8) random_integers64(rule, first, step, count, reinterpret_cast<std::uint64_t*>(out));
-  else random_integers32(rule, first, step, count, reinterpret_cast<std::uint32_t*>(out));
+  if (itemsize(dtype) == 8)
+    random_integers64(rule, first, step, count, reinterpret_cast<std::uint64_t*>(out));
+  else
+    random_integers32(rule, first, step, count, reinterpret_cast<std::uint32_t*>(out));
 }
 
-void draw_bernoulli(const UniformRule& rule, double p, Words key, std::int64_t first, std::int64_t step, std::int64_t count, std::byte* out) {
+void draw_bernoulli(const UniformRule& rule, double p, Words key, std::int64_t first, std::int64_t step, std::int64_t count,
+                    std::byte* out) {
   visit(rule.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (!std::integral<T> && requires(T v) { static_cast<float>(v); }) {
@@ -134,8 +150,10 @@ void draw_bernoulli(const UniformRule& rule, double p, Words key, std::int64_t f
         random_uniform(key, rule, first + done * step, step, n, reinterpret_cast<std::byte*>(u.data()));
         for (std::int64_t i = 0; i < n; ++i) {
           const T value = u[static_cast<std::size_t>(i)];
-          if constexpr (std::floating_point<T>) hits[done + i] = static_cast<double>(value) < p;
-          else hits[done + i] = static_cast<double>(static_cast<float>(value)) < p;
+          if constexpr (std::floating_point<T>)
+            hits[done + i] = static_cast<double>(value) < p;
+          else
+            hits[done + i] = static_cast<double>(static_cast<float>(value)) < p;
         }
       }
     }
@@ -177,7 +195,9 @@ Array split(const Array& key, std::int64_t num) { return split(key, Shape{num});
 
 Array fold_in(const Array& key, std::int64_t data) {
   const auto step = static_cast<std::uint32_t>(static_cast<std::uint64_t>(data));
-  return draw_whole("random.fold_in", key, {2}, uint32, mix(hash_text("fold_in"), step), [step](Words words) { return key_array(threefry(words, {0, step})); });
+  return draw_whole("random.fold_in", key, {2}, uint32, mix(hash_text("fold_in"), step), [step](Words words) {
+    return key_array(threefry(words, {0, step}));
+  });
 }
 
 Array bits(const Array& key, const Shape& shape, Dtype dtype) {
@@ -191,13 +211,15 @@ Array uniform(const Array& key, const Shape& shape, Dtype dtype, const Scalar& m
   check_floating(dtype, "random.uniform");
   const UniformRule rule{dtype, rounded(minval, dtype, "random.uniform"), rounded(maxval, dtype, "random.uniform")};
   const auto hash = hash_of("uniform", {rule.low, rule.high});
-  return draw("random.uniform", key, shape, dtype, hash, generator_of(dtype, hash, [rule](Words words, auto... at) { random_uniform(words, rule, at...); }));
+  return draw("random.uniform", key, shape, dtype, hash,
+              generator_of(dtype, hash, [rule](Words words, auto... at) { random_uniform(words, rule, at...); }));
 }
 
 Array normal(const Array& key, const Shape& shape, Dtype dtype) {
   check_floating(dtype, "random.normal");
   const auto hash = hash_text("normal");
-  return draw("random.normal", key, shape, dtype, hash, generator_of(dtype, hash, [dtype](Words words, auto... at) { random_normal(words, dtype, at...); }));
+  return draw("random.normal", key, shape, dtype, hash,
+              generator_of(dtype, hash, [dtype](Words words, auto... at) { random_normal(words, dtype, at...); }));
 }
 
 Array randint(const Array& key, const Shape& shape, const Scalar& minval, const Scalar& maxval, Dtype dtype) {
@@ -215,7 +237,8 @@ Array bernoulli(const Array& key, const Scalar& p, const Shape& shape, Dtype p_d
   const double bound = rounded(p, p_dtype, "random.bernoulli");
   const UniformRule rule{p_dtype, 0, 1};
   const auto hash = mix(hash_of("bernoulli", {bound}), static_cast<std::uint64_t>(p_dtype));
-  return draw("random.bernoulli", key, shape, bool_, hash, generator_of(bool_, hash, [rule, bound](auto... at) { draw_bernoulli(rule, bound, at...); }));
+  return draw("random.bernoulli", key, shape, bool_, hash,
+              generator_of(bool_, hash, [rule, bound](auto... at) { draw_bernoulli(rule, bound, at...); }));
 }
 
 }  // namespace random

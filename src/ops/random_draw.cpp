@@ -11,7 +11,8 @@
 namespace meshwise::detail {
 namespace {
 
-Array dispatch_draw(std::string_view operation, const Array& key, const Shape& shape, Dtype dtype, std::uint64_t parameters, Kernel kernel) {
+Array dispatch_draw(std::string_view operation, const Array& key, const Shape& shape, Dtype dtype, std::uint64_t parameters,
+                    Kernel kernel) {
   const std::array<Operand, 1> operands = {key};
   Request request;
   request.operation = operation;
@@ -40,13 +41,15 @@ Words read_key(const LocalArray& key) {
 
 Words uncommitted_key(const Array& key) { return read_key(uncommitted_box(key, Index::whole(key.shape()))); }
 
-Array draw(std::string_view operation, const Array& key, const Shape& shape, Dtype dtype, std::uint64_t parameters, const GeneratorOf& generator) {
+Array draw(std::string_view operation, const Array& key, const Shape& shape, Dtype dtype, std::uint64_t parameters,
+           const GeneratorOf& generator) {
   check_key(key, operation);
   shape.num_elements();  // throws where the shape is none
   if (key.committed())
-    return dispatch_draw(operation, key, shape, dtype, parameters, [generator, shape](std::span<const LocalArray> inputs, const KernelContext& context) {
-      return Recipe::over(generator(read_key(inputs[0])), shape).make(context.result_box);
-    });
+    return dispatch_draw(operation, key, shape, dtype, parameters,
+                         [generator, shape](std::span<const LocalArray> inputs, const KernelContext& context) {
+                           return Recipe::over(generator(read_key(inputs[0])), shape).make(context.result_box);
+                         });
   auto recipe = Recipe::over(generator(uncommitted_key(key)), shape);
   enter_world_call({operation, mix(hash_text(operation), recipe.hash()), dtype, &shape});
   return make_recipe_array(std::move(recipe));

@@ -22,7 +22,8 @@ using GeneratorOf = std::function<std::shared_ptr<const Generator>(Words key)>;
 
 /// Collective. dtype[shape] by the generator of the key: a recipe where the key is uncommitted, else replicated on the key's devices.
 /// `parameters` hashes everything else the values depend on.
-Array draw(std::string_view operation, const Array& key, const Shape& shape, Dtype dtype, std::uint64_t parameters, const GeneratorOf& generator);
+Array draw(std::string_view operation, const Array& key, const Shape& shape, Dtype dtype, std::uint64_t parameters,
+           const GeneratorOf& generator);
 
 /// Collective. Like draw, with the whole value made at once by `values`.
 Array draw_whole(std::string_view operation, const Array& key, const Shape& shape, Dtype dtype, std::uint64_t parameters,

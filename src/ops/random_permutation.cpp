@@ -66,7 +66,8 @@ LocalArray permuted_lines(const LocalArray& x, const Index& box, const Shape& sh
     }
     const auto order = sorted_line(keys, linear, global[static_cast<std::size_t>(along)], length);
     for (std::int64_t i = 0; i < length; ++i)
-      std::memcpy(out.data() + (to + i * to_step) * size, x.data() + (from + order[static_cast<std::size_t>(i)] * from_step) * size, static_cast<std::size_t>(size));
+      std::memcpy(out.data() + (to + i * to_step) * size, x.data() + (from + order[static_cast<std::size_t>(i)] * from_step) * size,
+                  static_cast<std::size_t>(size));
   }
   return out;
 }
@@ -80,10 +81,12 @@ Words words_here(const Array& key) {
 
 void check_same_devices(const Array& key, const Array& x) {
   if (!key.committed() || !x.committed() || key.sharding().devices() == x.sharding().devices()) return;
-  throw CommitmentError(fmt::format("random.permutation: received incompatible devices. Got argument key with type {} and with device ids {} on platform CPU and argument x "
-                                    "with type {} and with device ids {} on platform CPU. Move the key, device_put(key, ...), or keep keys "
-                                    "uncommitted: every rank has them then.",
-                                    type_string(key), to_string(key.sharding().devices()), type_string(x), to_string(x.sharding().devices())));
+  throw CommitmentError(
+      fmt::format("random.permutation: received incompatible devices. Got argument key with type {} and with device ids {} on platform CPU "
+                  "and argument x "
+                  "with type {} and with device ids {} on platform CPU. Move the key, device_put(key, ...), or keep keys "
+                  "uncommitted: every rank has them then.",
+                  type_string(key), to_string(key.sharding().devices()), type_string(x), to_string(x.sharding().devices())));
 }
 
 }  // namespace
@@ -99,8 +102,11 @@ Array permutation(const Array& key, std::int64_t n) {
   return draw_whole("random.permutation", key, {n}, dtype, hash_text("permutation"), [n, dtype](Words words) {
     const auto order = sorted_line(round_keys(words, n), 0, 1, n);
     LocalArray out({n}, dtype);
-    if (dtype == int64) std::copy(order.begin(), order.end(), reinterpret_cast<std::int64_t*>(out.data()));
-    else std::transform(order.begin(), order.end(), reinterpret_cast<std::int32_t*>(out.data()), [](auto i) { return static_cast<std::int32_t>(i); });
+    if (dtype == int64)
+      std::copy(order.begin(), order.end(), reinterpret_cast<std::int64_t*>(out.data()));
+    else
+      std::transform(order.begin(), order.end(), reinterpret_cast<std::int32_t*>(out.data()),
+                     [](auto i) { return static_cast<std::int32_t>(i); });
     return out;
   });
 }

@@ -163,8 +163,10 @@ class Picture {
     for (std::int64_t d = 0; d < shape_.ndim(); ++d)
       if (sharding_.split(d).parts > 1) split.push_back(d);
     const bool across = split.size() == 1 && split[0] == shape_.ndim() - 1;
-    if (across) columns_ = side_of(sharding_, shape_, split[0]);
-    else if (!split.empty()) rows_ = side_of(sharding_, shape_, split[0]);
+    if (across)
+      columns_ = side_of(sharding_, shape_, split[0]);
+    else if (!split.empty())
+      rows_ = side_of(sharding_, shape_, split[0]);
     if (split.size() > 1) columns_ = side_of(sharding_, shape_, split[1]);
   }
 
@@ -175,7 +177,8 @@ class Picture {
       for (const auto c : columns_.parts) held[{r, c}];
     for (std::int64_t p = 0; p < sharding_.devices().size(); ++p) {
       if (sharding_.index_at(shape_, p).empty()) continue;
-      const auto r = rows_.axis ? sharding_.split(*rows_.axis).part_at(p) : 0, c = columns_.axis ? sharding_.split(*columns_.axis).part_at(p) : 0;
+      const auto r = rows_.axis ? sharding_.split(*rows_.axis).part_at(p) : 0,
+                 c = columns_.axis ? sharding_.split(*columns_.axis).part_at(p) : 0;
       if (const auto cell = held.find({r, c}); cell != held.end()) cell->second.push_back(sharding_.devices().id(p));
     }
     for (const auto r : rows_.parts)
@@ -216,7 +219,9 @@ class Picture {
     for (std::size_t j = 0; j < widths_.size(); ++j) {
       if (columns_.gap == j) out += fmt::format(" {} │", dots);
       const std::string word = cell(j);
-      out += (word == "⋮" ? std::string((widths_[j] - 1) / 2, ' ') + word + std::string(widths_[j] - 1 - (widths_[j] - 1) / 2, ' ') : centred(word, widths_[j])) + "│";
+      out += (word == "⋮" ? std::string((widths_[j] - 1) / 2, ' ') + word + std::string(widths_[j] - 1 - (widths_[j] - 1) / 2, ' ')
+                          : centred(word, widths_[j])) +
+             "│";
     }
     return out + "\n";
   }
@@ -250,7 +255,8 @@ std::string empty_parts(const Sharding& sharding, const Shape& shape, std::size_
     if (sharding.index_at(shape, p).empty()) ids.push_back(sharding.devices().id(p));
   if (ids.empty()) return "";
   std::string out;
-  for (const auto& line : wrapped("CPU " + joined_ids(ids, ids.size() > 8), width - 7)) out += (out.empty() ? "empty: " : "       ") + line + "\n";
+  for (const auto& line : wrapped("CPU " + joined_ids(ids, ids.size() > 8), width - 7))
+    out += (out.empty() ? "empty: " : "       ") + line + "\n";
   return out;
 }
 

@@ -38,13 +38,11 @@ Array asarray(std::span<const T> values, const Shape& shape) {
   return asarray(LocalArray::from(values, shape));
 }
 template <class T>
-  requires(!std::same_as<T, bool>)
-Array asarray(const std::vector<T>& values) {
+requires(!std::same_as<T, bool>) Array asarray(const std::vector<T>& values) {
   return asarray(std::span<const T>(values), {static_cast<std::int64_t>(values.size())});
 }
 template <class T>
-  requires(!std::same_as<T, bool>)
-Array asarray(const std::vector<T>& values, const Shape& shape) {
+requires(!std::same_as<T, bool>) Array asarray(const std::vector<T>& values, const Shape& shape) {
   return asarray(std::span<const T>(values), shape);
 }
 Array asarray(const Array& x, std::optional<Dtype> dtype = {});
@@ -52,8 +50,8 @@ Array asarray(const Array& x, std::optional<Dtype> dtype = {});
 struct NestedValues {
   NestedValues(const Scalar& v) : value(v) {}
   template <class T>
-    requires(std::is_arithmetic_v<T> || std::same_as<T, std::complex<float>> || std::same_as<T, std::complex<double>>)
-  NestedValues(T v) : value(Scalar(v)) {}
+  requires(std::is_arithmetic_v<T> || std::same_as<T, std::complex<float>> || std::same_as<T, std::complex<double>>) NestedValues(T v)
+      : value(Scalar(v)) {}
   NestedValues(std::initializer_list<NestedValues> v) : items(v) {}
   std::optional<Scalar> value{};
   std::vector<NestedValues> items{};
