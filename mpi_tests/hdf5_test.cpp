@@ -59,7 +59,8 @@ TEST(Hdf5Read, EveryTypeContiguousAndCompressed) {
   });
   for (const auto& s : stored_types())
     for (const auto* group : {"/plain/", "/chunks/"})
-      for (const auto& sharding : layouts(1)) expect_test_values(read(file, group + std::string(s.name), sharding), shape, s.dtype, sharding);
+      for (const auto& sharding : layouts(1))
+        expect_test_values(read(file, group + std::string(s.name), sharding), shape, s.dtype, sharding);
 }
 
 TEST(Hdf5Read, EveryLayoutOfEveryShape) {
@@ -101,7 +102,8 @@ TEST(Hdf5Read, LinksEnumsAndOddNames) {
     const auto space = H5Screate_simple(1, &five, nullptr);
     const auto dataset = H5Dcreate2(make.id(), "enum", colours, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     std::vector<std::uint16_t> values;
-    for (int i = 0; i < 5; ++i) values.push_back(__builtin_bswap16(static_cast<std::uint16_t>(static_cast<std::int16_t>(value_at(Dtype::int16, i)))));
+    for (int i = 0; i < 5; ++i)
+      values.push_back(__builtin_bswap16(static_cast<std::uint16_t>(static_cast<std::int16_t>(value_at(Dtype::int16, i)))));
     EXPECT_GE(H5Dwrite(dataset, colours, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), 0);
     H5Dclose(dataset);
     H5Sclose(space);

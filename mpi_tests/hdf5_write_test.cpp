@@ -19,8 +19,8 @@ using namespace hdf5_files;
 using mw::io::read;
 using mw::io::write;
 
-const std::vector<Dtype> all_dtypes{Dtype::bool_,   Dtype::int8,    Dtype::int16,    Dtype::int32,   Dtype::int64,
-                                    Dtype::uint8,   Dtype::uint16,  Dtype::uint32,   Dtype::uint64,  Dtype::float16,
+const std::vector<Dtype> all_dtypes{Dtype::bool_,    Dtype::int8,    Dtype::int16,   Dtype::int32,     Dtype::int64,
+                                    Dtype::uint8,    Dtype::uint16,  Dtype::uint32,  Dtype::uint64,    Dtype::float16,
                                     Dtype::bfloat16, Dtype::float32, Dtype::float64, Dtype::complex64, Dtype::complex128};
 
 mw::NamedSharding line(const PartitionSpec& spec) { return {mw::make_mesh({mw::devices().size()}, {"x"}), spec}; }
@@ -50,7 +50,8 @@ TEST(Hdf5Write, EveryDtypeAsAPlainProgramReadsItAndBackOntoAnotherMesh) {
 TEST(Hdf5Write, EveryLayoutOfEveryShape) {
   const Folder folder;
   const auto file = folder / "layout.h5";
-  for (const Shape& shape : {Shape{}, Shape{0}, Shape{1}, Shape{3}, Shape{17}, Shape{0, 4}, Shape{5, 0}, Shape{12, 8}, Shape{13, 11}, Shape{2, 3, 5}})
+  for (const Shape& shape :
+       {Shape{}, Shape{0}, Shape{1}, Shape{3}, Shape{17}, Shape{0, 4}, Shape{5, 0}, Shape{12, 8}, Shape{13, 11}, Shape{2, 3, 5}})
     for (const auto& sharding : layouts(shape.ndim())) {
       write(file, "/x", test_array(shape, Dtype::int16, sharding));
       expect_file(file, "/x", shape, Dtype::int16);
@@ -173,7 +174,8 @@ TEST(Hdf5Write, ANewFileReplacesTheOldOneAndAppendAdds) {
   write(file, "a/d", test_array({9}, Dtype::int8, line(P())), {.append = true});
   expect_file(file, "/a/b/c", {7}, Dtype::int32);
   expect_file(file, "/a/d", {9}, Dtype::int8);
-  EXPECT_HAS(error_everywhere<mw::CheckpointError>([&] { read(file, "/old"); }), "there is no such dataset; the file holds /a/b/c int32[7], /a/d int8[9]");
+  EXPECT_HAS(error_everywhere<mw::CheckpointError>([&] { read(file, "/old"); }),
+             "there is no such dataset; the file holds /a/b/c int32[7], /a/d int8[9]");
   EXPECT_EQ(folder.names(), (std::vector<std::string>{"f.h5", "link.h5"}));
   EXPECT_TRUE(std::filesystem::is_symlink(folder / "link.h5"));
   struct stat status {};
@@ -224,7 +226,8 @@ TEST_F(Hdf5WriteErrors, AppendToWhatIsNoHdf5File) {
 TEST_F(Hdf5WriteErrors, U123RanksThatPassDifferentNames) {
   if (mw::process_count() == 1) GTEST_SKIP() << "needs two ranks";
   const auto words = refuse<mw::MismatchError>(folder_ / "new.h5", fmt::format("/w{}", mw::process_index()), x_);
-  for (std::int64_t r = 0; r < mw::process_count(); ++r) EXPECT_HAS(words, fmt::format("rank {}: io::write('{}', '/w{}'", r, folder_ / "new.h5", r));
+  for (std::int64_t r = 0; r < mw::process_count(); ++r)
+    EXPECT_HAS(words, fmt::format("rank {}: io::write('{}', '/w{}'", r, folder_ / "new.h5", r));
 }
 
 TEST_F(Hdf5WriteErrors, DeletedArrays) {

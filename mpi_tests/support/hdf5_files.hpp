@@ -93,8 +93,10 @@ T make_value(std::int64_t i) {
 
 template <class T>
 bool same_value(const T& a, const T& b) {
-  if constexpr (std::same_as<T, mw::float16_t> || std::same_as<T, mw::bfloat16_t>) return a.bits == b.bits;
-  else return a == b;
+  if constexpr (std::same_as<T, mw::float16_t> || std::same_as<T, mw::bfloat16_t>)
+    return a.bits == b.bits;
+  else
+    return a == b;
 }
 
 // Row-major index in `shape` of the k-th element of `box`.
@@ -128,7 +130,8 @@ inline void expect_test_values(const mw::Array& x, const Shape& shape, Dtype dty
   ASSERT_EQ(std::ssize(shards), mine);
   for (const auto& shard : shards) {
     ASSERT_EQ(shard.data().shape(), shard.index().shape());
-    const auto wrong = mw::visit(dtype, [&](auto tag) { return wrong_values<typename decltype(tag)::type>(shard.data(), shape, shard.index()); });
+    const auto wrong =
+        mw::visit(dtype, [&](auto tag) { return wrong_values<typename decltype(tag)::type>(shard.data(), shape, shard.index()); });
     EXPECT_EQ(wrong, 0) << mw::type_string(x) << " box " << mw::to_string(shard.index());
   }
 }
@@ -171,21 +174,36 @@ inline hid_t bool_type() {
 // The native type of the bytes a test array has in memory.
 inline hid_t native_type(Dtype dtype) {
   switch (dtype) {
-    case Dtype::bool_: return bool_type();
-    case Dtype::int8: return H5Tcopy(H5T_NATIVE_INT8);
-    case Dtype::int16: return H5Tcopy(H5T_NATIVE_INT16);
-    case Dtype::int32: return H5Tcopy(H5T_NATIVE_INT32);
-    case Dtype::int64: return H5Tcopy(H5T_NATIVE_INT64);
-    case Dtype::uint8: return H5Tcopy(H5T_NATIVE_UINT8);
-    case Dtype::uint16: return H5Tcopy(H5T_NATIVE_UINT16);
-    case Dtype::uint32: return H5Tcopy(H5T_NATIVE_UINT32);
-    case Dtype::uint64: return H5Tcopy(H5T_NATIVE_UINT64);
-    case Dtype::float16: return half_type();
-    case Dtype::bfloat16: return bfloat16_type();
-    case Dtype::float32: return H5Tcopy(H5T_NATIVE_FLOAT);
-    case Dtype::float64: return H5Tcopy(H5T_NATIVE_DOUBLE);
-    case Dtype::complex64: return complex_type(H5T_NATIVE_FLOAT);
-    default: return complex_type(H5T_NATIVE_DOUBLE);
+    case Dtype::bool_:
+      return bool_type();
+    case Dtype::int8:
+      return H5Tcopy(H5T_NATIVE_INT8);
+    case Dtype::int16:
+      return H5Tcopy(H5T_NATIVE_INT16);
+    case Dtype::int32:
+      return H5Tcopy(H5T_NATIVE_INT32);
+    case Dtype::int64:
+      return H5Tcopy(H5T_NATIVE_INT64);
+    case Dtype::uint8:
+      return H5Tcopy(H5T_NATIVE_UINT8);
+    case Dtype::uint16:
+      return H5Tcopy(H5T_NATIVE_UINT16);
+    case Dtype::uint32:
+      return H5Tcopy(H5T_NATIVE_UINT32);
+    case Dtype::uint64:
+      return H5Tcopy(H5T_NATIVE_UINT64);
+    case Dtype::float16:
+      return half_type();
+    case Dtype::bfloat16:
+      return bfloat16_type();
+    case Dtype::float32:
+      return H5Tcopy(H5T_NATIVE_FLOAT);
+    case Dtype::float64:
+      return H5Tcopy(H5T_NATIVE_DOUBLE);
+    case Dtype::complex64:
+      return complex_type(H5T_NATIVE_FLOAT);
+    default:
+      return complex_type(H5T_NATIVE_DOUBLE);
   }
 }
 
@@ -297,7 +315,8 @@ inline std::vector<mw::NamedSharding> layouts(std::int64_t ndim) {
   if (n % 2 == 0) {
     const auto grid = mw::make_mesh({n / 2, 2}, {"x", "y"});
     if (ndim > 0) list.emplace_back(grid, P("y")), list.emplace_back(grid, P({"y", "x"}));
-    if (ndim > 1) list.emplace_back(grid, P("x", "y")), list.emplace_back(grid, P("y", "x")), list.emplace_back(grid, P(nullptr, {"x", "y"}));
+    if (ndim > 1)
+      list.emplace_back(grid, P("x", "y")), list.emplace_back(grid, P("y", "x")), list.emplace_back(grid, P(nullptr, {"x", "y"}));
   }
   return list;
 }

@@ -64,7 +64,8 @@ void same_call(const std::string& operation, const std::string& call, const Tick
   const auto calls = all_gather_text(said + call, ticket);
   for (const auto& text : calls)
     if (text != calls.front())
-      throw MismatchError(fmt::format("{}: every rank must pass the same: {}", operation, by_rank(calls, [](const std::string&) { return true; })));
+      throw MismatchError(
+          fmt::format("{}: every rank must pass the same: {}", operation, by_rank(calls, [](const std::string&) { return true; })));
 }
 
 }  // namespace meshwise::detail

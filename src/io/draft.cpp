@@ -134,10 +134,7 @@ void discard(const Draft& draft) noexcept {
 }
 
 BoxWriter::BoxWriter(const std::string& path, std::int64_t offset, const Shape& shape, Dtype dtype)
-    : descriptor_(open_or_throw(path, O_WRONLY)),
-      offset_(offset),
-      shape_(shape),
-      itemsize_(static_cast<std::int64_t>(itemsize(dtype))) {}
+    : descriptor_(open_or_throw(path, O_WRONLY)), offset_(offset), shape_(shape), itemsize_(static_cast<std::int64_t>(itemsize(dtype))) {}
 
 BoxWriter::~BoxWriter() { ::close(descriptor_); }
 

@@ -150,8 +150,8 @@ Array read(const std::string& file, const std::string& dataset, const Sharding& 
   detail::same_call("io::read", fmt::format("{} on {}", call, words_of(sharding)), ticket);
   const auto found = look_up(call, file, dataset, ticket);
   if (const auto entries = sharding.spec().size(); entries > found.shape.ndim())
-    throw CheckpointError(fmt::format("{}: the dataset is {}[{}], so a spec has at most {} entries, and {} has {}", call,
-                                      name(found.dtype), joined(found.shape), found.shape.ndim(), to_string(sharding.spec()), entries));
+    throw CheckpointError(fmt::format("{}: the dataset is {}[{}], so a spec has at most {} entries, and {} has {}", call, name(found.dtype),
+                                      joined(found.shape), found.shape.ndim(), to_string(sharding.spec()), entries));
   std::vector<detail::LocalShard> shards;
   agreed(call, ticket, [&] {
     shards = read_shards(file, dataset, found, sharding);
@@ -179,7 +179,8 @@ void write(const std::string& file, const std::string& dataset, const Array& x, 
   const auto ticket = enter("io::write");
   const auto call = fmt::format("io::write('{}', '{}', {}{})", file, dataset, type_string(x), options.append ? ", append" : "");
   // A rank that threw here alone, for an array it alone has freed, would leave the others waiting.
-  detail::same_call("io::write", fmt::format("{} on {}{}", call, words_of(x.sharding()), x.is_deleted() ? ", a deleted array" : ""), ticket);
+  detail::same_call("io::write", fmt::format("{} on {}{}", call, words_of(x.sharding()), x.is_deleted() ? ", a deleted array" : ""),
+                    ticket);
   detail::check_alive(x, "io::write", "x");
   const auto rows = in_long_runs(x);
 

@@ -104,8 +104,10 @@ Handle open_file(const std::string& path, bool writable) {
   if (file.is_open()) return file;
   const auto reason = hdf5_reason();
   if (reason.find("unable to lock") != std::string::npos)
-    throw CheckpointError(fmt::format("{}: another program has the file open to write, or the file system knows no locks; "
-                                      "HDF5_USE_FILE_LOCKING=FALSE in the environment does without", reason));
+    throw CheckpointError(
+        fmt::format("{}: another program has the file open to write, or the file system knows no locks; "
+                    "HDF5_USE_FILE_LOCKING=FALSE in the environment does without",
+                    reason));
   if (reason.find("signature") != std::string::npos) throw CheckpointError(fmt::format("it is not an HDF5 file ({})", reason));
   throw CheckpointError(fmt::format("it is damaged, or of a newer HDF5 than this program's: {}", reason));
 }
@@ -134,7 +136,8 @@ void check_free(hid_t file, const std::string& name) {
   if (there == name) throw CheckpointError("there is something of that name already; " + contents(file));
   if (there.empty()) return;
   const Handle object(checked(H5Oopen(file, there.c_str(), H5P_DEFAULT), "open " + there), H5Oclose);
-  if (H5Iget_type(object) != H5I_GROUP) throw CheckpointError(fmt::format("{} is no group, so nothing can be in it; {}", there, contents(file)));
+  if (H5Iget_type(object) != H5I_GROUP)
+    throw CheckpointError(fmt::format("{} is no group, so nothing can be in it; {}", there, contents(file)));
 }
 
 void rename_link(hid_t file, const std::string& from, const std::string& to) {
@@ -158,8 +161,10 @@ Dataset open_dataset(hid_t file, const std::string& name) {
   bool has_shape = false;
   const auto shape = shape_of(object, has_shape);
   if (!dtype || !has_shape)
-    throw CheckpointError(fmt::format("it is {}, and an array needs a shape and a bool, integer, floating-point type to 64 bits or complex "
-                                      "{{r,i}}; {}", description(object), contents(file)));
+    throw CheckpointError(
+        fmt::format("it is {}, and an array needs a shape and a bool, integer, floating-point type to 64 bits or complex "
+                    "{{r,i}}; {}",
+                    description(object), contents(file)));
   return {std::move(object), shape, *dtype};
 }
 
@@ -176,10 +181,8 @@ LocalArray read_box(const Dataset& dataset, const Index& box) {
   }
   const auto ndim = static_cast<int>(count.size());
   const Handle memory_space(checked(H5Screate_simple(ndim, count.data(), nullptr), "describe a box"), H5Sclose);
-  if (ndim > 0)
-    checked(H5Sselect_hyperslab(file_space, H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr), "select a box");
-  checked(H5Dread(dataset.id, type, memory_space, file_space, H5P_DEFAULT, values.data()),
-          fmt::format("read the box {}", to_string(box)));
+  if (ndim > 0) checked(H5Sselect_hyperslab(file_space, H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr), "select a box");
+  checked(H5Dread(dataset.id, type, memory_space, file_space, H5P_DEFAULT, values.data()), fmt::format("read the box {}", to_string(box)));
   if (dataset.dtype == bool_)
     for (auto* p = values.data(); p != values.data() + values.size(); ++p) *p = std::byte{*p != std::byte{0}};
   return values;
@@ -204,8 +207,7 @@ std::int64_t lay_out(const std::string& path, const std::string& name, const Sha
   checked(H5Pset_alloc_time(layout, H5D_ALLOC_TIME_EARLY), "choose early allocation");
   checked(H5Pset_fill_time(layout, H5D_FILL_TIME_NEVER), "choose no fill");
   const std::vector<hsize_t> lengths(shape.begin(), shape.end());
-  const Handle space(checked(H5Screate_simple(static_cast<int>(lengths.size()), lengths.data(), nullptr), "describe the shape"),
-                     H5Sclose);
+  const Handle space(checked(H5Screate_simple(static_cast<int>(lengths.size()), lengths.data(), nullptr), "describe the shape"), H5Sclose);
   Handle dataset(checked(H5Dcreate2(file, name.c_str(), stored_type(dtype), space, link_list(), layout, H5P_DEFAULT), "make the dataset"),
                  H5Dclose);
   const auto address = H5Dget_offset(dataset);

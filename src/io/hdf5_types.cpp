@@ -87,16 +87,26 @@ Handle complex_type(Dtype dtype, const char* real, const char* imaginary) {
 
 hid_t predefined_type(Dtype dtype) {
   switch (dtype) {
-    case int8: return H5T_NATIVE_INT8;
-    case int16: return H5T_NATIVE_INT16;
-    case int32: return H5T_NATIVE_INT32;
-    case int64: return H5T_NATIVE_INT64;
-    case uint8: return H5T_NATIVE_UINT8;
-    case uint16: return H5T_NATIVE_UINT16;
-    case uint32: return H5T_NATIVE_UINT32;
-    case uint64: return H5T_NATIVE_UINT64;
-    case float32: return H5T_NATIVE_FLOAT;
-    default: return H5T_NATIVE_DOUBLE;
+    case int8:
+      return H5T_NATIVE_INT8;
+    case int16:
+      return H5T_NATIVE_INT16;
+    case int32:
+      return H5T_NATIVE_INT32;
+    case int64:
+      return H5T_NATIVE_INT64;
+    case uint8:
+      return H5T_NATIVE_UINT8;
+    case uint16:
+      return H5T_NATIVE_UINT16;
+    case uint32:
+      return H5T_NATIVE_UINT32;
+    case uint64:
+      return H5T_NATIVE_UINT64;
+    case float32:
+      return H5T_NATIVE_FLOAT;
+    default:
+      return H5T_NATIVE_DOUBLE;
   }
 }
 
@@ -104,11 +114,16 @@ hid_t predefined_type(Dtype dtype) {
 
 std::optional<Dtype> dtype_of_type(hid_t type) {
   switch (H5Tget_class(type)) {
-    case H5T_INTEGER: return integer_dtype(type);
-    case H5T_FLOAT: return floating_dtype(type);
-    case H5T_COMPOUND: return complex_dtype(type);
-    case H5T_ENUM: return is_boolean_enum(type) ? bool_ : integer_dtype(Handle(H5Tget_super(type), H5Tclose));
-    default: return {};
+    case H5T_INTEGER:
+      return integer_dtype(type);
+    case H5T_FLOAT:
+      return floating_dtype(type);
+    case H5T_COMPOUND:
+      return complex_dtype(type);
+    case H5T_ENUM:
+      return is_boolean_enum(type) ? bool_ : integer_dtype(Handle(H5Tget_super(type), H5Tclose));
+    default:
+      return {};
   }
 }
 
@@ -116,21 +131,30 @@ std::string type_text(hid_t type) {
   if (const auto dtype = dtype_of_type(type)) return std::string(name(*dtype));
   const auto bits = 8 * H5Tget_size(type);
   switch (H5Tget_class(type)) {
-    case H5T_INTEGER: return fmt::format("integer of {} bits", bits);
-    case H5T_FLOAT: return fmt::format("float of {} bits", bits);
-    case H5T_STRING: return H5Tis_variable_str(type) > 0 ? "string" : fmt::format("string[{}]", bits / 8);
+    case H5T_INTEGER:
+      return fmt::format("integer of {} bits", bits);
+    case H5T_FLOAT:
+      return fmt::format("float of {} bits", bits);
+    case H5T_STRING:
+      return H5Tis_variable_str(type) > 0 ? "string" : fmt::format("string[{}]", bits / 8);
     case H5T_COMPOUND: {
       std::string members;
       const auto count = H5Tget_nmembers(type);
       for (unsigned i = 0; static_cast<int>(i) < count && i < 8; ++i) members += (i ? "," : "") + member_name(type, i);
       return fmt::format("compound{{{}{}}}", members, count > 8 ? ",..." : "");
     }
-    case H5T_BITFIELD: return fmt::format("bitfield of {} bits", bits);
-    case H5T_OPAQUE: return fmt::format("opaque[{}]", bits / 8);
-    case H5T_REFERENCE: return "reference";
-    case H5T_VLEN: return "variable-length list";
-    case H5T_ARRAY: return "array of " + type_text(Handle(H5Tget_super(type), H5Tclose));
-    default: return "unknown type";
+    case H5T_BITFIELD:
+      return fmt::format("bitfield of {} bits", bits);
+    case H5T_OPAQUE:
+      return fmt::format("opaque[{}]", bits / 8);
+    case H5T_REFERENCE:
+      return "reference";
+    case H5T_VLEN:
+      return "variable-length list";
+    case H5T_ARRAY:
+      return "array of " + type_text(Handle(H5Tget_super(type), H5Tclose));
+    default:
+      return "unknown type";
   }
 }
 
@@ -143,11 +167,15 @@ Handle stored_type(Dtype dtype) {
       checked(H5Tenum_insert(type, "TRUE", &yes), "describe bool");
       return type;
     }
-    case float16: return small_float(half_fields);
-    case bfloat16: return small_float(bfloat16_fields);
+    case float16:
+      return small_float(half_fields);
+    case bfloat16:
+      return small_float(bfloat16_fields);
     case complex64:
-    case complex128: return complex_type(dtype, "r", "i");
-    default: return {H5Tcopy(predefined_type(dtype)), H5Tclose};
+    case complex128:
+      return complex_type(dtype, "r", "i");
+    default:
+      return {H5Tcopy(predefined_type(dtype)), H5Tclose};
   }
 }
 
