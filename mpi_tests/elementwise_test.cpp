@@ -41,12 +41,17 @@ const std::vector<Case>& cases() {
       {"+", [](const Operand& x, const Operand& y) { return x + y; }, [](Whole a, Whole b) { return a + b; }, false, true, true},
       {"-", [](const Operand& x, const Operand& y) { return x - y; }, [](Whole a, Whole b) { return a - b; }, false, false, true},
       {"*", [](const Operand& x, const Operand& y) { return x * y; }, [](Whole a, Whole b) { return a * b; }, false, true, true},
-      {"maximum", [](const Operand& x, const Operand& y) { return mw::maximum(x, y); }, [](Whole a, Whole b) { return before(a, b) ? b : a; }, false, true, true},
-      {"minimum", [](const Operand& x, const Operand& y) { return mw::minimum(x, y); }, [](Whole a, Whole b) { return before(a, b) ? a : b; }, false, true, true},
+      {"maximum", [](const Operand& x, const Operand& y) { return mw::maximum(x, y); },
+       [](Whole a, Whole b) { return before(a, b) ? b : a; }, false, true, true},
+      {"minimum", [](const Operand& x, const Operand& y) { return mw::minimum(x, y); },
+       [](Whole a, Whole b) { return before(a, b) ? a : b; }, false, true, true},
       {"==", [](const Operand& x, const Operand& y) { return x == y; }, [](Whole a, Whole b) { return truth(a == b); }, true, true, true},
-      {"!=", [](const Operand& x, const Operand& y) { return x != y; }, [](Whole a, Whole b) { return truth(!(a == b)); }, true, true, true},
-      {"<", [](const Operand& x, const Operand& y) { return x < y; }, [](Whole a, Whole b) { return truth(before(a, b)); }, true, true, true},
-      {">=", [](const Operand& x, const Operand& y) { return x >= y; }, [](Whole a, Whole b) { return truth(!before(a, b)); }, true, true, true},
+      {"!=", [](const Operand& x, const Operand& y) { return x != y; }, [](Whole a, Whole b) { return truth(!(a == b)); }, true, true,
+       true},
+      {"<", [](const Operand& x, const Operand& y) { return x < y; }, [](Whole a, Whole b) { return truth(before(a, b)); }, true, true,
+       true},
+      {">=", [](const Operand& x, const Operand& y) { return x >= y; }, [](Whole a, Whole b) { return truth(!before(a, b)); }, true, true,
+       true},
       {"logical_xor", [](const Operand& x, const Operand& y) { return mw::logical_xor(x, y); },
        [](Whole a, Whole b) { return truth((a == Whole{}) != (b == Whole{})); }, true, true, true},
   };
@@ -56,13 +61,15 @@ const std::vector<Case>& cases() {
 /// A shape that broadcasts to `full`: axes of length 1 here and there, leading ones gone.
 Shape broadcastable(RandomPlacement& random, const Shape& full) {
   std::vector<std::int64_t> lengths;
-  for (std::int64_t d = random.below(3) == 0 && full.ndim() > 0 ? random.below(full.ndim() + 1) : 0; d < full.ndim(); ++d) lengths.push_back(random.below(4) == 0 ? 1 : full[d]);
+  for (std::int64_t d = random.below(3) == 0 && full.ndim() > 0 ? random.below(full.ndim() + 1) : 0; d < full.ndim(); ++d)
+    lengths.push_back(random.below(4) == 0 ? 1 : full[d]);
   return Shape(std::move(lengths));
 }
 
 Whole at(const std::vector<Whole>& values, const Shape& own, const Shape& full, const std::vector<std::int64_t>& where) {
   std::int64_t linear = 0;
-  for (std::int64_t d = 0; d < own.ndim(); ++d) linear = linear * own[d] + (own[d] == 1 ? 0 : where[static_cast<std::size_t>(d + full.ndim() - own.ndim())]);
+  for (std::int64_t d = 0; d < own.ndim(); ++d)
+    linear = linear * own[d] + (own[d] == 1 ? 0 : where[static_cast<std::size_t>(d + full.ndim() - own.ndim())]);
   return values[static_cast<std::size_t>(linear)];
 }
 
@@ -74,7 +81,8 @@ TEST(Elementwise, EveryDtypeShapeAndLayoutAgainstALoop) {
     const auto full = random.shape(random.below(4));
     const Shape shapes[] = {broadcastable(random, full), broadcastable(random, full)};
     const Dtype dtypes[] = {random.dtype(), random.below(2) == 0 ? random.dtype() : static_cast<Dtype>(0)};
-    const LocalArray hosts[] = {mw::testing::small_values(random, shapes[0], dtypes[0]), mw::testing::small_values(random, shapes[1], dtypes[1])};
+    const LocalArray hosts[] = {mw::testing::small_values(random, shapes[0], dtypes[0]),
+                                mw::testing::small_values(random, shapes[1], dtypes[1])};
     const auto work = mw::promote_types(dtypes[0], dtypes[1]);
     const Array x = mw::testing::placed(random, hosts[0], mesh), y = mw::testing::placed(random, hosts[1], mesh);
     if (work == mw::bool_ && !op.with_bool) {
@@ -86,7 +94,8 @@ TEST(Elementwise, EveryDtypeShapeAndLayoutAgainstALoop) {
     std::vector<Whole> want;
     for (std::int64_t i = 0; i < shape.num_elements(); ++i) {
       const auto where = mw::testing::coordinates(i, shape);
-      const auto p = mw::testing::in_dtype(at(a, shapes[0], shape, where), work), q = mw::testing::in_dtype(at(b, shapes[1], shape, where), work);
+      const auto p = mw::testing::in_dtype(at(a, shapes[0], shape, where), work),
+                 q = mw::testing::in_dtype(at(b, shapes[1], shape, where), work);
       want.push_back(op.to_bool ? op.on_numbers(p, q) : mw::testing::in_dtype(op.on_numbers(p, q), work));
     }
     ASSERT_EQ(mw::testing::wrong(op.call(x, y), shape, op.to_bool ? mw::bool_ : work, want), "")
@@ -152,7 +161,8 @@ TEST(Elementwise, CastsOfEveryLayout) {
       if (kind(to) == mw::DtypeKind::unsigned_integer && !mw::is_integer(from) && v.re < 0) v.re = 0;  // floats saturate
       want.push_back(mw::testing::in_dtype(v, to));
     }
-    ASSERT_EQ(mw::testing::wrong(mw::testing::placed(random, host, mesh).astype(to), shape, to, want), "") << "seed " << seed << " from " << name(from);
+    ASSERT_EQ(mw::testing::wrong(mw::testing::placed(random, host, mesh).astype(to), shape, to, want), "")
+        << "seed " << seed << " from " << name(from);
   }
 }
 
@@ -193,7 +203,8 @@ TEST(Elementwise, ErrorsNameTheOperationTheTypesAndTheCure) {
   const auto shapes = words<mw::ShapeError>([&] { return x + y; });
   for (const char* part : {"add", "(8, 4)", "(3,)"}) EXPECT_NE(shapes.find(part), std::string::npos) << shapes;
   const auto dtypes = words<mw::DtypeError>([&] { return x & 1; });
-  for (const char* part : {"bitwise_and", "float32", "x: float32[8,4]", "y: 1", "bool, int8", "astype"}) EXPECT_NE(dtypes.find(part), std::string::npos) << dtypes;
+  for (const char* part : {"bitwise_and", "float32", "x: float32[8,4]", "y: 1", "bool, int8", "astype"})
+    EXPECT_NE(dtypes.find(part), std::string::npos) << dtypes;
   EXPECT_THROW(mw::floor(x.astype(mw::complex64)), mw::DtypeError);
   EXPECT_THROW(-(x > 0), mw::DtypeError);
   EXPECT_THROW(mw::where(x, x, y), mw::ShapeError);

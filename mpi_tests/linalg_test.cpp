@@ -53,8 +53,10 @@ void check(const std::string& subscripts, std::uint64_t seed) {
   std::vector<std::string> terms{""};
   const auto arrow = subscripts.find("->");
   for (const char c : subscripts.substr(0, arrow))
-    if (c == ',') terms.emplace_back();
-    else terms.back() += c;
+    if (c == ',')
+      terms.emplace_back();
+    else
+      terms.back() += c;
   const auto result = subscripts.substr(arrow + 2);
   std::map<char, std::int64_t> lengths;
   std::vector<LocalArray> hosts;
@@ -80,8 +82,10 @@ void check(const std::string& subscripts, std::uint64_t seed) {
 }
 
 TEST(Linalg, ProductsByLettersAgainstLoops) {
-  const std::vector<std::string> all{"ij,jk->ik", "ij,kj->ik", "ji,jk->ki", "i,i->", "ij,j->i", "j,ij->i", "i,j->ij", "bij,bjk->bik", "bij,jk->bik", "ij,ij->ij", "ij,ij->",
-                                     "ijk,jkl->il", "ij,ji->i", "ij->ji", "ii->i", "ijj->i", "ij->", "iji,j->i", "ij,jk,kl->il", "i,ij,j->", "ik,jk->jik", "ab,cd->dabc"};
+  const std::vector<std::string> all{"ij,jk->ik",    "ij,kj->ik",    "ji,jk->ki",   "i,i->",      "ij,j->i", "j,ij->i",
+                                     "i,j->ij",      "bij,bjk->bik", "bij,jk->bik", "ij,ij->ij",  "ij,ij->", "ijk,jkl->il",
+                                     "ij,ji->i",     "ij->ji",       "ii->i",       "ijj->i",     "ij->",    "iji,j->i",
+                                     "ij,jk,kl->il", "i,ij,j->",     "ik,jk->jik",  "ab,cd->dabc"};
   for (std::uint64_t seed = 0; seed < 300; ++seed) check(all[seed % all.size()], seed);
 }
 
@@ -105,13 +109,15 @@ TEST(Linalg, MatmulOfEveryKindOfShape) {
     RandomPlacement random(seed);
     const auto mesh = random.mesh();
     const auto dtype = static_cast<Dtype>(seed % 15);
-    const std::vector<LocalArray> hosts{mw::testing::small_values(random, kind.x, dtype, 2), mw::testing::small_values(random, kind.y, dtype, 2)};
+    const std::vector<LocalArray> hosts{mw::testing::small_values(random, kind.x, dtype, 2),
+                                        mw::testing::small_values(random, kind.y, dtype, 2)};
     const std::string s = kind.subscripts;
     const auto comma = s.find(','), arrow = s.find("->");
     std::map<char, std::int64_t> lengths;
     const auto want = by_loops({s.substr(0, comma), s.substr(comma + 1, arrow - comma - 1)}, s.substr(arrow + 2), hosts, dtype, lengths);
     const auto x = mw::testing::placed(random, hosts[0], mesh), y = mw::testing::placed(random, hosts[1], mesh);
-    ASSERT_EQ(mw::testing::wrong(mw::matmul(x, y), kind.result, dtype, want), "") << type_string(x) << " @ " << type_string(y) << ", seed " << seed;
+    ASSERT_EQ(mw::testing::wrong(mw::matmul(x, y), kind.result, dtype, want), "")
+        << type_string(x) << " @ " << type_string(y) << ", seed " << seed;
   }
 }
 
@@ -149,7 +155,8 @@ TEST(Linalg, LargeEnoughForEveryPathOfTheLocalProduct) {
   const auto n = mw::devices().size();
   const auto m = line(n);
   for (const auto dtype : {mw::float32, mw::float64, mw::complex64, mw::int32, mw::bfloat16}) {
-    const auto x = (mw::arange(70 * 90) % 5 - 2).reshape({70, 90}).astype(dtype), y = (mw::arange(90 * 80) % 7 - 3).reshape({90, 80}).astype(dtype);
+    const auto x = (mw::arange(70 * 90) % 5 - 2).reshape({70, 90}).astype(dtype),
+               y = (mw::arange(90 * 80) % 7 - 3).reshape({90, 80}).astype(dtype);
     const auto a = mw::testing::wholes(mw::device_get(x)), b = mw::testing::wholes(mw::device_get(y));
     std::vector<Whole> want(70 * 80);
     for (std::size_t i = 0; i < 70; ++i)
@@ -159,8 +166,10 @@ TEST(Linalg, LargeEnoughForEveryPathOfTheLocalProduct) {
       const auto p = mw::device_put(x, NamedSharding(m, spec)), q = mw::device_put(y, NamedSharding(m, spec));
       EXPECT_EQ(mw::testing::wrong(mw::matmul(p, q), {70, 80}, dtype, want), "") << name(dtype);
       // The same product of transposed windows: the other three ways of strides.
-      EXPECT_EQ(mw::testing::wrong(mw::matmul(mw::device_put(x.T(), NamedSharding(m, spec)).T(), q), {70, 80}, dtype, want), "") << name(dtype);
-      EXPECT_EQ(mw::testing::wrong(mw::matmul(p, mw::device_put(y.T(), NamedSharding(m, spec)).T()), {70, 80}, dtype, want), "") << name(dtype);
+      EXPECT_EQ(mw::testing::wrong(mw::matmul(mw::device_put(x.T(), NamedSharding(m, spec)).T(), q), {70, 80}, dtype, want), "")
+          << name(dtype);
+      EXPECT_EQ(mw::testing::wrong(mw::matmul(p, mw::device_put(y.T(), NamedSharding(m, spec)).T()), {70, 80}, dtype, want), "")
+          << name(dtype);
     }
   }
 }

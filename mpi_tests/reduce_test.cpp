@@ -176,7 +176,8 @@ TEST(Reduce, MeansVariancesAndProducts) {
     double bound = mw::itemsize(dtype) == 2 && mw::is_floating(dtype) ? 0.03 : 1e-5;
     const auto in = groups(mw::testing::wholes(host), shape, axes, shape[1]);
     const auto mean = mw::device_get(mw::mean(x, axes).astype(mw::complex128)), var = mw::device_get(mw::var(x, axes).astype(mw::float64)),
-               std = mw::device_get(mw::stddev(x, axes).astype(mw::float64)), prod = mw::device_get(mw::prod(mw::sign(x.astype(mw::float32)) + 0.5, axes));
+               std = mw::device_get(mw::stddev(x, axes).astype(mw::float64)),
+               prod = mw::device_get(mw::prod(mw::sign(x.astype(mw::float32)) + 0.5, axes));
     for (std::size_t j = 0; j < in.size(); ++j) {
       std::complex<double> sum{};
       double squares = 0, product = 1;
@@ -216,7 +217,8 @@ std::string words(F&& f) {
 TEST(Reduce, ErrorsNameTheOperationTheTypeAndTheAxis) {
   const auto x = mw::device_put(mw::zeros({0, 3}), NamedSharding(line(mw::devices().size()), P("x")));
   const auto empty = words<mw::ShapeError>([&] { return mw::max(x, {-2}); });
-  for (const char* part : {"max", "zero-size array has no max", "float32[0,3]", "axis 0"}) EXPECT_NE(empty.find(part), std::string::npos) << empty;
+  for (const char* part : {"max", "zero-size array has no max", "float32[0,3]", "axis 0"})
+    EXPECT_NE(empty.find(part), std::string::npos) << empty;
   EXPECT_EQ(mw::max(x, {1}).shape(), (Shape{0}));
   const auto complex = words<mw::DtypeError>([&] { return mw::min(x.astype(mw::complex64)); });
   for (const char* part : {"min", "complex64[0,3]", "bool, int8"}) EXPECT_NE(complex.find(part), std::string::npos) << complex;
@@ -272,7 +274,8 @@ TEST(UserCases, U041_TheSpecMovesWithItsAxis) {
   NEED_DEVICES(2);
   const auto m = line(2);
   const auto x = mw::device_put(mw::ones({2, 4}), NamedSharding(m, P(nullptr, "x")));
-  const Array results[] = {mw::sum(x, {0}), x[0], mw::mean(mw::device_put(mw::ones({2, 3, 4}), NamedSharding(m, P(nullptr, nullptr, "x"))), {1})};
+  const Array results[] = {mw::sum(x, {0}), x[0],
+                           mw::mean(mw::device_put(mw::ones({2, 3, 4}), NamedSharding(m, P(nullptr, nullptr, "x"))), {1})};
   EXPECT_EQ(results[0].sharding().spec(), P("x"));
   EXPECT_EQ(results[1].sharding().spec(), P("x"));
   EXPECT_EQ(results[2].sharding().spec(), P(nullptr, "x"));
@@ -313,7 +316,8 @@ TEST(UserCases, U091_TypesThatMpiCannotReduce) {
   EXPECT_EQ(mw::sum(b).item<std::int32_t>(), 3);
   const auto c = mw::device_put(iota({5}).astype(mw::complex64) + std::complex<float>(1, 1), s);
   EXPECT_EQ(mw::sum(c).item<std::complex<float>>(), std::complex<float>(15, 5));
-  EXPECT_EQ(mw::prod(c).item<std::complex<float>>(), std::complex<float>(1, 1) * std::complex<float>(2, 1) * std::complex<float>(3, 1) * std::complex<float>(4, 1) * std::complex<float>(5, 1));
+  EXPECT_EQ(mw::prod(c).item<std::complex<float>>(), std::complex<float>(1, 1) * std::complex<float>(2, 1) * std::complex<float>(3, 1) *
+                                                         std::complex<float>(4, 1) * std::complex<float>(5, 1));
   EXPECT_THROW(mw::max(c), mw::DtypeError);
   for (const auto dtype : {mw::float16, mw::bfloat16}) {
     const auto h = mw::device_put(iota({9}).astype(dtype), s);

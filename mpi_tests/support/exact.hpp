@@ -23,8 +23,10 @@ inline Whole in_dtype(Whole v, Dtype dtype) {
   if (dtype == bool_) return {v.re != 0 || v.im != 0 ? 1 : 0, 0};
   if (is_integer(dtype))
     return visit(dtype, [&](auto tag) -> Whole {
-      if constexpr (std::integral<typename decltype(tag)::type>) return {static_cast<std::int64_t>(static_cast<typename decltype(tag)::type>(v.re)), 0};
-      else return v;
+      if constexpr (std::integral<typename decltype(tag)::type>)
+        return {static_cast<std::int64_t>(static_cast<typename decltype(tag)::type>(v.re)), 0};
+      else
+        return v;
     });
   return v;
 }
@@ -35,9 +37,12 @@ inline std::vector<Whole> wholes(const LocalArray& x) {
   visit(x.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     for (const T v : x.view<T>()) {
-      if constexpr (std::same_as<T, float16_t> || std::same_as<T, bfloat16_t>) out.push_back({static_cast<std::int64_t>(static_cast<float>(v)), 0});
-      else if constexpr (std::is_arithmetic_v<T>) out.push_back({static_cast<std::int64_t>(v), 0});
-      else out.push_back({static_cast<std::int64_t>(v.real()), static_cast<std::int64_t>(v.imag())});
+      if constexpr (std::same_as<T, float16_t> || std::same_as<T, bfloat16_t>)
+        out.push_back({static_cast<std::int64_t>(static_cast<float>(v)), 0});
+      else if constexpr (std::is_arithmetic_v<T>)
+        out.push_back({static_cast<std::int64_t>(v), 0});
+      else
+        out.push_back({static_cast<std::int64_t>(v.real()), static_cast<std::int64_t>(v.imag())});
     }
   });
   return out;
@@ -76,11 +81,12 @@ inline std::string wrong(const Array& got, const Shape& shape, Dtype dtype, cons
   const auto values = wholes(whole);
   for (std::size_t i = 0; i < want.size(); ++i)
     if (!(values[i] == want[i]))
-      return "element " + std::to_string(i) + " is " + std::to_string(values[i].re) + "+" + std::to_string(values[i].im) + "i, wanted " + std::to_string(want[i].re) + "+" +
-             std::to_string(want[i].im) + "i of " + type_string(got);
+      return "element " + std::to_string(i) + " is " + std::to_string(values[i].re) + "+" + std::to_string(values[i].im) + "i, wanted " +
+             std::to_string(want[i].re) + "+" + std::to_string(want[i].im) + "i of " + type_string(got);
   for (const auto& shard : got.addressable_shards()) {
     const auto mine = shard.data().contiguous(), part = whole.box(shard.index()).contiguous();
-    if (!(mine.shape() == part.shape()) || (mine.size() > 0 && std::memcmp(mine.data(), part.data(), static_cast<std::size_t>(part.nbytes())) != 0))
+    if (!(mine.shape() == part.shape()) ||
+        (mine.size() > 0 && std::memcmp(mine.data(), part.data(), static_cast<std::size_t>(part.nbytes())) != 0))
       return "shard of device " + std::to_string(shard.device().id) + " of " + type_string(got);
   }
   return {};

@@ -30,8 +30,10 @@ Shape common_shape(std::span<const Operand> operands, const char* name) {
   bool alike = true;
   for (const auto& operand : operands)
     if (const auto* x = operand.array()) {
-      if (first == nullptr) first = x;
-      else alike = alike && x->shape() == first->shape();
+      if (first == nullptr)
+        first = x;
+      else
+        alike = alike && x->shape() == first->shape();
     }
   if (alike) return first->shape();
   Shape shape;
@@ -42,16 +44,21 @@ Shape common_shape(std::span<const Operand> operands, const char* name) {
 
 std::string literal_text(const Scalar& literal) {
   switch (literal.kind()) {
-    case Scalar::Kind::boolean: return literal.integer() != 0 ? "true" : "false";
-    case Scalar::Kind::integer: return literal.is_unsigned() ? fmt::format("{}", static_cast<std::uint64_t>(literal.integer())) : fmt::format("{}", literal.integer());
-    case Scalar::Kind::floating: return fmt::format("{}", literal.real());
-    default: return fmt::format("({}, {})", literal.real(), literal.imag());
+    case Scalar::Kind::boolean:
+      return literal.integer() != 0 ? "true" : "false";
+    case Scalar::Kind::integer:
+      return literal.is_unsigned() ? fmt::format("{}", static_cast<std::uint64_t>(literal.integer()))
+                                   : fmt::format("{}", literal.integer());
+    case Scalar::Kind::floating:
+      return fmt::format("{}", literal.real());
+    default:
+      return fmt::format("({}, {})", literal.real(), literal.imag());
   }
 }
 
 [[noreturn]] void refuse_dtype(const ElementwiseOp& op, const char* name, std::span<const Operand> operands, Dtype dtype) {
-  throw DtypeError(fmt::format("{}: not defined for {} ({}); it takes {}. Convert with astype", name, meshwise::name(dtype), operands_text(name, operands),
-                               dtypes_where([&](Dtype d) { return op.allows(d); })));
+  throw DtypeError(fmt::format("{}: not defined for {} ({}); it takes {}. Convert with astype", name, meshwise::name(dtype),
+                               operands_text(name, operands), dtypes_where([&](Dtype d) { return op.allows(d); })));
 }
 
 }  // namespace

@@ -40,8 +40,8 @@ Lengths lengths_of(const char* name, std::span<const std::string> terms, std::sp
       const auto n = operands[i].shape()[static_cast<std::int64_t>(d)];
       auto& length = out.of(terms[i][d]);
       if (n != 1 && length != 1 && n != length)
-        throw ShapeError(fmt::format("{}: axes that go together have lengths {} and {}: axis {} of {} does not fit the others ({})", name, length, n, d,
-                                     argument_name(name, i, operands.size()), types_text(operands)));
+        throw ShapeError(fmt::format("{}: axes that go together have lengths {} and {}: axis {} of {} does not fit the others ({})", name,
+                                     length, n, d, argument_name(name, i, operands.size()), types_text(operands)));
       if (n != 1) length = n;
     }
   return out;
@@ -64,8 +64,8 @@ std::string Letters::fresh(std::int64_t count) {
   return out;
 }
 
-Array contract(const char* name, Letters& letters, std::span<const std::string> terms, const std::string& result, std::span<const Array> arrays,
-               const std::optional<PartitionSpec>& out_sharding) {
+Array contract(const char* name, Letters& letters, std::span<const std::string> terms, const std::string& result,
+               std::span<const Array> arrays, const std::optional<PartitionSpec>& out_sharding) {
   auto lengths = lengths_of(name, terms, arrays);
   std::vector<Operand> operands;
   Request request;
@@ -76,7 +76,8 @@ Array contract(const char* name, Letters& letters, std::span<const std::string> 
     work = promote_types(work, arrays[i].dtype());
     if (i > 0) subscripts += ',';
     for (std::size_t d = 0; d < terms[i].size(); ++d)
-      subscripts += arrays[i].shape()[static_cast<std::int64_t>(d)] == lengths.of(terms[i][d]) ? std::string(1, terms[i][d]) : letters.fresh();
+      subscripts +=
+          arrays[i].shape()[static_cast<std::int64_t>(d)] == lengths.of(terms[i][d]) ? std::string(1, terms[i][d]) : letters.fresh();
   }
   subscripts += "->" + result;
   for (const char letter : result) request.shape.push_back(lengths.of(letter));
@@ -112,8 +113,10 @@ class EinsumText {
       if (std::isalpha(static_cast<unsigned char>(c)) != 0) used += c;
     letters = detail::Letters(used);
     expand_terms();
-    if (arrow == std::string::npos) result = implied();
-    else result = expanded(text_.substr(arrow + 2), dots_.size());
+    if (arrow == std::string::npos)
+      result = implied();
+    else
+      result = expanded(text_.substr(arrow + 2), dots_.size());
     check_result();
   }
 
@@ -150,7 +153,8 @@ class EinsumText {
       const auto ndim = static_cast<std::size_t>(operands_[i].ndim());
       const bool dots = terms[i].find("...") != std::string::npos;
       const auto named = terms[i].size() - (dots ? 3 : 0);
-      if (named > ndim || (!dots && named != ndim)) refuse(fmt::format("term '{}' names {} axes, its operand has {}", terms[i], named, ndim));
+      if (named > ndim || (!dots && named != ndim))
+        refuse(fmt::format("term '{}' names {} axes, its operand has {}", terms[i], named, ndim));
       axes[i] = ndim - named;
     }
     dots_ = letters.fresh(static_cast<std::int64_t>(*std::max_element(axes.begin(), axes.end())));

@@ -101,7 +101,9 @@ Array astype(const Array& x, Dtype dtype) {
   request.operands = operands;
   request.shape = x.shape();
   request.dtype = dtype;
-  request.kernel = [dtype](std::span<const LocalArray> inputs, const detail::KernelContext&) { return detail::run_astype(inputs[0], dtype); };
+  request.kernel = [dtype](std::span<const LocalArray> inputs, const detail::KernelContext&) {
+    return detail::run_astype(inputs[0], dtype);
+  };
   request.as_recipe = [dtype](const detail::Recipe& recipe) { return recipe.astype(dtype); };
   return detail::dispatch(request);
 }

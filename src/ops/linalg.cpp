@@ -20,7 +20,8 @@ using detail::Letters;
 
 void need_axes(const char* name, const Array& x, const Array& y, bool fine, const char* rule) {
   if (!fine)
-    throw ShapeError(fmt::format("{}: {}; got x: {} and y: {}", name, rule, type_string(x.dtype(), x.shape()), type_string(y.dtype(), y.shape())));
+    throw ShapeError(
+        fmt::format("{}: {}; got x: {} and y: {}", name, rule, type_string(x.dtype(), x.shape()), type_string(y.dtype(), y.shape())));
 }
 
 }  // namespace
@@ -31,7 +32,9 @@ Array matmul(const Array& x, const Array& y, const std::optional<PartitionSpec>&
   Letters letters;
   const auto rows = letters.fresh(), inner = letters.fresh(), columns = letters.fresh();
   const auto batch = letters.fresh(std::max<std::int64_t>({nx - 2, ny - 2, 0}));
-  const auto lead = [&](std::int64_t ndim) { return batch.substr(batch.size() - static_cast<std::size_t>(std::max<std::int64_t>(ndim - 2, 0))); };
+  const auto lead = [&](std::int64_t ndim) {
+    return batch.substr(batch.size() - static_cast<std::size_t>(std::max<std::int64_t>(ndim - 2, 0)));
+  };
   const auto of_x = lead(nx) + (nx > 1 ? rows : "") + inner, of_y = lead(ny) + inner + (ny > 1 ? columns : "");
   const Array operands[] = {x, y};
   const std::string terms[] = {of_x, of_y};
@@ -50,7 +53,8 @@ Array dot(const Array& x, const Array& y, const std::optional<PartitionSpec>& ou
 }
 
 Array tensordot(const Array& x, const Array& y, std::int64_t axes) {
-  need_axes("tensordot", x, y, axes >= 0 && axes <= x.ndim() && axes <= y.ndim(), "the number of contracted axes is from 0 to either's number of axes");
+  need_axes("tensordot", x, y, axes >= 0 && axes <= x.ndim() && axes <= y.ndim(),
+            "the number of contracted axes is from 0 to either's number of axes");
   std::vector<std::int64_t> of_x, of_y;
   for (std::int64_t i = 0; i < axes; ++i) {
     of_x.push_back(x.ndim() - axes + i);
@@ -79,11 +83,14 @@ Array tensordot(const Array& x, const Array& y, const std::vector<std::int64_t>&
 
 Array vecdot(const Array& x, const Array& y, std::int64_t axis) {
   need_axes("vecdot", x, y, x.ndim() > 0 && y.ndim() > 0, "both arguments need at least one axis");
-  const auto in_x = static_cast<std::size_t>(normalize_axis(axis, x.ndim(), "vecdot")), in_y = static_cast<std::size_t>(normalize_axis(axis, y.ndim(), "vecdot"));
-  need_axes("vecdot", x, y, x.shape()[static_cast<std::int64_t>(in_x)] == y.shape()[static_cast<std::int64_t>(in_y)], "the contracted axes have equal lengths");
+  const auto in_x = static_cast<std::size_t>(normalize_axis(axis, x.ndim(), "vecdot")),
+             in_y = static_cast<std::size_t>(normalize_axis(axis, y.ndim(), "vecdot"));
+  need_axes("vecdot", x, y, x.shape()[static_cast<std::int64_t>(in_x)] == y.shape()[static_cast<std::int64_t>(in_y)],
+            "the contracted axes have equal lengths");
   Letters letters;
   const auto inner = letters.fresh(), kept = letters.fresh(std::max(x.ndim(), y.ndim()) - 1);
-  auto of_x = kept.substr(kept.size() - static_cast<std::size_t>(x.ndim() - 1)), of_y = kept.substr(kept.size() - static_cast<std::size_t>(y.ndim() - 1));
+  auto of_x = kept.substr(kept.size() - static_cast<std::size_t>(x.ndim() - 1)),
+       of_y = kept.substr(kept.size() - static_cast<std::size_t>(y.ndim() - 1));
   of_x.insert(in_x, inner);
   of_y.insert(in_y, inner);
   const Array operands[] = {is_complex(x.dtype()) ? conj(x) : x, y};

@@ -32,10 +32,14 @@ Dtype result_dtype(const ReduceOp& op, Dtype dtype, std::int64_t extent) {
     case ReduceResult::total:
       if (dtype == bool_ || (kind(dtype) == DtypeKind::signed_integer && itemsize(dtype) < 4)) return int32;
       return kind(dtype) == DtypeKind::unsigned_integer && itemsize(dtype) < 4 ? uint32 : dtype;
-    case ReduceResult::average: return detail::work_dtype(detail::WorkRule::inexact, dtype);
-    case ReduceResult::truth: return bool_;
-    case ReduceResult::position: return extent >= std::int64_t{1} << 31 ? int64 : int32;
-    default: return dtype;
+    case ReduceResult::average:
+      return detail::work_dtype(detail::WorkRule::inexact, dtype);
+    case ReduceResult::truth:
+      return bool_;
+    case ReduceResult::position:
+      return extent >= std::int64_t{1} << 31 ? int64 : int32;
+    default:
+      return dtype;
   }
 }
 
@@ -48,13 +52,15 @@ struct Reduced {
 
 void check(const ReduceOp& op, const Array& x, const Reduced& how, std::int64_t count) {
   if (!op.allows(x.dtype()))
-    throw DtypeError(fmt::format("{}: not defined for argument x, {}: {} have no order; it takes {}. Reduce abs(x), real(x) or imag(x) instead", op.name,
-                                 type_string(x.dtype(), x.shape()), name(x.dtype()),
-                                 detail::dtypes_where([&](Dtype d) { return op.allows(d); })));
+    throw DtypeError(
+        fmt::format("{}: not defined for argument x, {}: {} have no order; it takes {}. Reduce abs(x), real(x) or imag(x) instead", op.name,
+                    type_string(x.dtype(), x.shape()), name(x.dtype()), detail::dtypes_where([&](Dtype d) { return op.allows(d); })));
   if (op.has_empty || count > 0) return;
   const auto empty = *std::find_if(how.axes.begin(), how.axes.end(), [&](auto axis) { return x.shape()[axis] == 0; });
-  throw ShapeError(fmt::format("{}: zero-size array has no {}: argument x is {}, and axis {}, which is reduced, has length 0. Give it elements, or where() a default", op.name,
-                               op.name, type_string(x.dtype(), x.shape()), empty));
+  throw ShapeError(
+      fmt::format("{}: zero-size array has no {}: argument x is {}, and axis {}, which is reduced, has length 0. Give it elements, or "
+                  "where() a default",
+                  op.name, op.name, type_string(x.dtype(), x.shape()), empty));
 }
 
 Array reduce(const ReduceOp& op, const Array& x, const Reduced& how) {
@@ -80,7 +86,8 @@ Array reduce(const ReduceOp& op, const Array& x, const Reduced& how) {
   request.kernel = [&](std::span<const LocalArray> inputs, const KernelContext& context) {
     auto here = plan;
     for (std::int64_t d = 0; d < x.ndim(); ++d)
-      if (here.reduced[static_cast<std::size_t>(d)]) here.first_index += context.operand_boxes[0][d].start * here.index_steps[static_cast<std::size_t>(d)];
+      if (here.reduced[static_cast<std::size_t>(d)])
+        here.first_index += context.operand_boxes[0][d].start * here.index_steps[static_cast<std::size_t>(d)];
     return run_reduce(op, inputs[0], here, context.result_box.shape());
   };
   detail::Reduction reduction;
@@ -110,7 +117,9 @@ Array arg_reduce(const ReduceOp& op, const Array& x, std::optional<std::int64_t>
 }  // namespace
 
 Array sum(const Array& x, const Axes& axes, bool keepdims, std::optional<Dtype> dtype) { return reduce(op::sum, x, axes, keepdims, dtype); }
-Array prod(const Array& x, const Axes& axes, bool keepdims, std::optional<Dtype> dtype) { return reduce(op::prod, x, axes, keepdims, dtype); }
+Array prod(const Array& x, const Axes& axes, bool keepdims, std::optional<Dtype> dtype) {
+  return reduce(op::prod, x, axes, keepdims, dtype);
+}
 Array mean(const Array& x, const Axes& axes, bool keepdims) { return reduce(op::mean, x, axes, keepdims); }
 Array max(const Array& x, const Axes& axes, bool keepdims) { return reduce(op::max, x, axes, keepdims); }
 Array min(const Array& x, const Axes& axes, bool keepdims) { return reduce(op::min, x, axes, keepdims); }

@@ -23,7 +23,7 @@ class Letters {
 
 /// Collective. The operands' product, axes with one letter together, letters that `result` lacks summed, as the operation `name`. An axis of length 1
 /// is broadcast against a longer one. Throws: ShapeError naming the letter and both lengths.
-Array contract(const char* name, Letters& letters, std::span<const std::string> terms, const std::string& result, std::span<const Array> operands,
-               const std::optional<PartitionSpec>& out_sharding);
+Array contract(const char* name, Letters& letters, std::span<const std::string> terms, const std::string& result,
+               std::span<const Array> operands, const std::optional<PartitionSpec>& out_sharding);
 
 }  // namespace meshwise::detail

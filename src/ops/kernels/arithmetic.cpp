@@ -75,15 +75,21 @@ bool lexicographically_less(const std::complex<T>& x, const std::complex<T>& y) 
 // NaN wins, whichever side it is on; of equals (zeros of either sign) the second is taken.
 template <class T>
 T larger(T x, T y) {
-  if constexpr (is_complex_v<T>) return x != x || !(y != y || lexicographically_less(x, y)) ? x : y;
-  else if constexpr (std::floating_point<T>) return x > y || x != x ? x : y;
-  else return x > y ? x : y;
+  if constexpr (is_complex_v<T>)
+    return x != x || !(y != y || lexicographically_less(x, y)) ? x : y;
+  else if constexpr (std::floating_point<T>)
+    return x > y || x != x ? x : y;
+  else
+    return x > y ? x : y;
 }
 template <class T>
 T smaller(T x, T y) {
-  if constexpr (is_complex_v<T>) return x != x || !(y != y || lexicographically_less(y, x)) ? x : y;
-  else if constexpr (std::floating_point<T>) return x < y || x != x ? x : y;
-  else return x < y ? x : y;
+  if constexpr (is_complex_v<T>)
+    return x != x || !(y != y || lexicographically_less(y, x)) ? x : y;
+  else if constexpr (std::floating_point<T>)
+    return x < y || x != x ? x : y;
+  else
+    return x < y ? x : y;
 }
 
 // Smith's method: no overflow where the quotient has none.
@@ -100,76 +106,111 @@ std::complex<T> quotient(std::complex<T> x, std::complex<T> y) {
 
 template <class T>
 T product(T x, T y) {
-  if constexpr (is_complex_v<T>) return T(x.real() * y.real() - x.imag() * y.imag(), x.real() * y.imag() + x.imag() * y.real());
-  else if constexpr (std::integral<T>) return static_cast<T>(wrapping(x) * wrapping(y));
-  else return x * y;
+  if constexpr (is_complex_v<T>)
+    return T(x.real() * y.real() - x.imag() * y.imag(), x.real() * y.imag() + x.imag() * y.real());
+  else if constexpr (std::integral<T>)
+    return static_cast<T>(wrapping(x) * wrapping(y));
+  else
+    return x * y;
 }
 
 template <class T>
 T divided(T x, T y) {
-  if constexpr (is_complex_v<T>) return quotient(x, y);
-  else return x / y;
+  if constexpr (is_complex_v<T>)
+    return quotient(x, y);
+  else
+    return x / y;
 }
 
 }  // namespace
 
 constinit const ElementwiseOp add = binary(Everything{}, "add", WorkRule::same, []<class T>(T x, T y) -> T {
-  if constexpr (std::same_as<T, bool>) return x | y;
-  else if constexpr (std::integral<T>) return static_cast<T>(wrapping(x) + wrapping(y));
-  else return x + y;
+  if constexpr (std::same_as<T, bool>)
+    return x | y;
+  else if constexpr (std::integral<T>)
+    return static_cast<T>(wrapping(x) + wrapping(y));
+  else
+    return x + y;
 });
 constinit const ElementwiseOp subtract = binary(Numbers{}, "subtract", WorkRule::same, []<class T>(T x, T y) -> T {
-  if constexpr (std::integral<T>) return static_cast<T>(wrapping(x) - wrapping(y));
-  else return x - y;
+  if constexpr (std::integral<T>)
+    return static_cast<T>(wrapping(x) - wrapping(y));
+  else
+    return x - y;
 });
-constinit const ElementwiseOp multiply = binary(Everything{}, "multiply", WorkRule::same, []<class T>(T x, T y) -> T { return product(x, y); });
+constinit const ElementwiseOp multiply =
+    binary(Everything{}, "multiply", WorkRule::same, []<class T>(T x, T y) -> T { return product(x, y); });
 constinit const ElementwiseOp divide = binary(Inexact{}, "divide", WorkRule::inexact, []<class T>(T x, T y) -> T { return divided(x, y); });
 constinit const ElementwiseOp floor_divide =
     binary(Reals{}, "floor_divide", WorkRule::numeric, []<class T>(T x, T y) -> T { return floor_quotient(x, y); });
 constinit const ElementwiseOp remainder =
     binary(Reals{}, "remainder", WorkRule::numeric, []<class T>(T x, T y) -> T { return floor_remainder(x, y); });
 constinit const ElementwiseOp pow = binary(Numbers{}, "pow", WorkRule::numeric, []<class T>(T x, T y) -> T {
-  if constexpr (std::integral<T>) return integer_power(x, y);
-  else if constexpr (std::same_as<T, std::complex<float>>) return T(std::pow(std::complex<double>(x), std::complex<double>(y)));
-  else return std::pow(x, y);
+  if constexpr (std::integral<T>)
+    return integer_power(x, y);
+  else if constexpr (std::same_as<T, std::complex<float>>)
+    return T(std::pow(std::complex<double>(x), std::complex<double>(y)));
+  else
+    return std::pow(x, y);
 });
-constinit const ElementwiseOp maximum = binary(Everything{}, "maximum", WorkRule::same, []<class T>(T x, T y) -> T { return larger(x, y); });
-constinit const ElementwiseOp minimum = binary(Everything{}, "minimum", WorkRule::same, []<class T>(T x, T y) -> T { return smaller(x, y); });
+constinit const ElementwiseOp maximum =
+    binary(Everything{}, "maximum", WorkRule::same, []<class T>(T x, T y) -> T { return larger(x, y); });
+constinit const ElementwiseOp minimum =
+    binary(Everything{}, "minimum", WorkRule::same, []<class T>(T x, T y) -> T { return smaller(x, y); });
 constinit const ElementwiseOp clip =
     ternary(Reals{}, "clip", WorkRule::numeric, []<class T>(T x, T low, T high) -> T { return smaller(larger(x, low), high); });
-constinit const ElementwiseOp clip_below = binary(Reals{}, "clip", WorkRule::numeric, []<class T>(T x, T low) -> T { return larger(x, low); });
-constinit const ElementwiseOp clip_above = binary(Reals{}, "clip", WorkRule::numeric, []<class T>(T x, T high) -> T { return smaller(x, high); });
+constinit const ElementwiseOp clip_below =
+    binary(Reals{}, "clip", WorkRule::numeric, []<class T>(T x, T low) -> T { return larger(x, low); });
+constinit const ElementwiseOp clip_above =
+    binary(Reals{}, "clip", WorkRule::numeric, []<class T>(T x, T high) -> T { return smaller(x, high); });
 
 constinit const ElementwiseOp negative = unary(Numbers{}, "negative", WorkRule::same, []<class T>(T x) -> T {
-  if constexpr (std::integral<T>) return static_cast<T>(0 - wrapping(x));
-  else return -x;
+  if constexpr (std::integral<T>)
+    return static_cast<T>(0 - wrapping(x));
+  else
+    return -x;
 });
 constinit const ElementwiseOp positive = unary(Everything{}, "positive", WorkRule::same, []<class T>(T x) -> T { return x; });
 constinit const ElementwiseOp abs = unary(Everything{}, "abs", WorkRule::same, []<class T>(T x) {
-  if constexpr (is_complex_v<T>) return std::abs(x);
-  else if constexpr (std::signed_integral<T>) return x < 0 ? static_cast<T>(0 - wrapping(x)) : x;
-  else if constexpr (std::floating_point<T>) return std::abs(x);
-  else return x;
+  if constexpr (is_complex_v<T>)
+    return std::abs(x);
+  else if constexpr (std::signed_integral<T>)
+    return x < 0 ? static_cast<T>(0 - wrapping(x)) : x;
+  else if constexpr (std::floating_point<T>)
+    return std::abs(x);
+  else
+    return x;
 });
 constinit const ElementwiseOp sign = unary(Numbers{}, "sign", WorkRule::same, []<class T>(T x) -> T {
-  if constexpr (is_complex_v<T>) return x == T{} ? x : x / std::abs(x);
-  else if constexpr (std::floating_point<T>) return x > 0 ? T{1} : x < 0 ? T{-1} : x != x ? x : T{0};
-  else if constexpr (std::signed_integral<T>) return static_cast<T>((x > 0) - (x < 0));
-  else return x != 0 ? T{1} : T{0};
+  if constexpr (is_complex_v<T>)
+    return x == T{} ? x : x / std::abs(x);
+  else if constexpr (std::floating_point<T>)
+    return x > 0 ? T{1} : x < 0 ? T{-1} : x != x ? x : T{0};
+  else if constexpr (std::signed_integral<T>)
+    return static_cast<T>((x > 0) - (x < 0));
+  else
+    return x != 0 ? T{1} : T{0};
 });
 constinit const ElementwiseOp square = unary(Numbers{}, "square", WorkRule::numeric, []<class T>(T x) -> T { return product(x, x); });
-constinit const ElementwiseOp reciprocal = unary(Inexact{}, "reciprocal", WorkRule::inexact, []<class T>(T x) -> T { return divided(T{1}, x); });
+constinit const ElementwiseOp reciprocal =
+    unary(Inexact{}, "reciprocal", WorkRule::inexact, []<class T>(T x) -> T { return divided(T{1}, x); });
 constinit const ElementwiseOp real = unary(Everything{}, "real", WorkRule::same, []<class T>(T x) {
-  if constexpr (is_complex_v<T>) return x.real();
-  else return x;
+  if constexpr (is_complex_v<T>)
+    return x.real();
+  else
+    return x;
 });
 constinit const ElementwiseOp imag = unary(Everything{}, "imag", WorkRule::same, []<class T>(T x) {
-  if constexpr (is_complex_v<T>) return x.imag();
-  else return T{};
+  if constexpr (is_complex_v<T>)
+    return x.imag();
+  else
+    return T{};
 });
 constinit const ElementwiseOp conj = unary(Everything{}, "conj", WorkRule::same, []<class T>(T x) -> T {
-  if constexpr (is_complex_v<T>) return std::conj(x);
-  else return x;
+  if constexpr (is_complex_v<T>)
+    return std::conj(x);
+  else
+    return x;
 });
 
 }  // namespace meshwise::detail::op

@@ -174,7 +174,8 @@ Lettered product(const Lettered& x, const Lettered& y, const std::string& result
   }
   LocalArray out(shape, compute);
   if (out.size() > 0)
-    multiply_batches(compute, matrices(left.array, batch.size(), rows.size()), matrices(right.array, batch.size(), inner.size()), batch.size(), out);
+    multiply_batches(compute, matrices(left.array, batch.size(), rows.size()), matrices(right.array, batch.size(), inner.size()),
+                     batch.size(), out);
   return permuted({out, order}, result);
 }
 
@@ -189,7 +190,8 @@ std::vector<std::string_view> terms_of(std::string_view text) {
 }
 
 /// The common case, two matrices that need no preparation, straight to the product.
-bool run_two_matrices(const std::vector<std::string_view>& terms, const std::string& result, Dtype compute, std::span<const LocalArray> x, LocalArray& out) {
+bool run_two_matrices(const std::vector<std::string_view>& terms, const std::string& result, Dtype compute, std::span<const LocalArray> x,
+                      LocalArray& out) {
   if (terms.size() != 2 || terms[0].size() != 2 || terms[1].size() != 2 || result.size() != 2) return false;
   if (x[0].dtype() != compute || x[1].dtype() != compute) return false;
   const std::size_t row = terms[0][0] == result[0] ? 0 : 1, column = terms[1][1] == result[1] ? 1 : 0;

@@ -33,11 +33,16 @@ void gather_run(const std::byte* in, std::int64_t step, std::size_t width, std::
     return;
   }
   switch (width) {
-    case 1: return copy_strided<1>(in, step, out, count);
-    case 2: return copy_strided<2>(in, step, out, count);
-    case 4: return copy_strided<4>(in, step, out, count);
-    case 8: return copy_strided<8>(in, step, out, count);
-    default: return copy_strided<16>(in, step, out, count);
+    case 1:
+      return copy_strided<1>(in, step, out, count);
+    case 2:
+      return copy_strided<2>(in, step, out, count);
+    case 4:
+      return copy_strided<4>(in, step, out, count);
+    case 8:
+      return copy_strided<8>(in, step, out, count);
+    default:
+      return copy_strided<16>(in, step, out, count);
   }
 }
 
@@ -70,9 +75,7 @@ class Source {
   bool direct() const { return single_ || (dense_ && from_ == compute_); }
   Lane lane() const { return {data_, single_}; }
   /// Elements to the end of the current row, or `most`.
-  std::int64_t run(std::int64_t most) const {
-    return dense_ || single_ ? most : std::min(most, lengths_.back() - at_.back());
-  }
+  std::int64_t run(std::int64_t most) const { return dense_ || single_ ? most : std::min(most, lengths_.back() - at_.back()); }
 
   /// The next `count` elements as a lane; `dense` where the loop takes no single lanes.
   Lane next(std::int64_t count, bool dense, Buffer& gathered, Buffer& converted) {
@@ -200,9 +203,12 @@ void run_tiles(const ElementwiseOp& op, const ElementwiseSlot& slot, std::span<S
 
 Dtype work_dtype(WorkRule rule, Dtype promoted) {
   switch (rule) {
-    case WorkRule::same: return promoted;
-    case WorkRule::numeric: return promoted == Dtype::bool_ ? Dtype::int32 : promoted;
-    default: break;
+    case WorkRule::same:
+      return promoted;
+    case WorkRule::numeric:
+      return promoted == Dtype::bool_ ? Dtype::int32 : promoted;
+    default:
+      break;
   }
   if (promoted == Dtype::int64 || promoted == Dtype::uint64) return Dtype::float64;
   return promoted == Dtype::bool_ || is_integer(promoted) ? Dtype::float32 : promoted;
@@ -225,9 +231,12 @@ LocalArray run_elementwise(const ElementwiseOp& op, Dtype work, std::span<const 
     }
     Lane lanes[3];
     for (std::size_t i = 0; i < sources.size(); ++i) lanes[i] = sources[i]->lane();
-    if (single) run_single(op, slot, lanes, result, out);
-    else if (direct) slot.loop(lanes, out.data(), out.size());
-    else run_tiles(op, slot, sources, result, out);
+    if (single)
+      run_single(op, slot, lanes, result, out);
+    else if (direct)
+      slot.loop(lanes, out.data(), out.size());
+    else
+      run_tiles(op, slot, sources, result, out);
   };
   auto first = source(0);
   if (op.arity == 1) {

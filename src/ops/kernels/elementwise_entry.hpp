@@ -96,7 +96,8 @@ constexpr void set_slot(ElementwiseOp& op, Dtype dtype, ElementwiseLoop loop) {
 template <class... T>
 constexpr ElementwiseOp with_halves(ElementwiseOp op) {
   if constexpr (!(std::same_as<T, float16_t> || ...))
-    for (const auto half : {Dtype::float16, Dtype::bfloat16}) op.slots[static_cast<std::size_t>(half)] = op.slots[static_cast<std::size_t>(Dtype::float32)];
+    for (const auto half : {Dtype::float16, Dtype::bfloat16})
+      op.slots[static_cast<std::size_t>(half)] = op.slots[static_cast<std::size_t>(Dtype::float32)];
   return op;
 }
 

@@ -12,8 +12,10 @@ using C128 = std::complex<double>;
 // complex64 computes in complex128 and rounds once: the library functions lose several units where parts cancel.
 template <class T, class F>
 T by_double(T x, F&& f) {
-  if constexpr (std::same_as<T, std::complex<float>>) return T(f(C128(x)));
-  else return f(x);
+  if constexpr (std::same_as<T, std::complex<float>>)
+    return T(f(C128(x)));
+  else
+    return f(x);
 }
 
 C128 expm1_of(C128 z) {
@@ -40,29 +42,33 @@ T nearest(T x) {
   } else if constexpr (is_complex_v<T>) {
     return T(nearest(x.real()), nearest(x.imag()));
   } else {
-    const T size = std::abs(x), r = (size + all_integers<T>) - all_integers<T>;
+    const T size = std::abs(x), r = (size + all_integers<T>)-all_integers<T>;
     return size < all_integers<T> ? std::copysign(r, x) : x;
   }
 }
 template <class T>
 T below(T x) {
-  if constexpr (!std::floating_point<T>) return x;
-  else return std::copysign(nearest(x) > x ? nearest(x) - 1 : nearest(x), x);
+  if constexpr (!std::floating_point<T>)
+    return x;
+  else
+    return std::copysign(nearest(x) > x ? nearest(x) - 1 : nearest(x), x);
 }
 template <class T>
 T above(T x) {
-  if constexpr (!std::floating_point<T>) return x;
-  else return std::copysign(nearest(x) < x ? nearest(x) + 1 : nearest(x), x);
+  if constexpr (!std::floating_point<T>)
+    return x;
+  else
+    return std::copysign(nearest(x) < x ? nearest(x) + 1 : nearest(x), x);
 }
 template <class T>
 T towards_zero(T x) {
-  if constexpr (!std::floating_point<T>) return x;
-  else return std::copysign(below(std::abs(x)), x);
+  if constexpr (!std::floating_point<T>)
+    return x;
+  else
+    return std::copysign(below(std::abs(x)), x);
 }
 
-C128 log_add_exp(C128 x, C128 y) {
-  return x.real() >= y.real() ? x + log1p_of(std::exp(y - x)) : y + log1p_of(std::exp(x - y));
-}
+C128 log_add_exp(C128 x, C128 y) { return x.real() >= y.real() ? x + log1p_of(std::exp(y - x)) : y + log1p_of(std::exp(x - y)); }
 
 // The angle t of (x, y) = r (cos t, sin t), r = sqrt(x^2 + y^2).
 C128 angle(C128 y, C128 x) { return C128(0, -1) * std::log((x + C128(0, 1) * y) / std::sqrt(x * x + y * y)); }
@@ -81,8 +87,10 @@ T next_half(T x, T y) {
   if (a != a || b != b) return T(a + b);
   if (a == b) return y;
   T r = x;
-  if (a == 0) r.bits = static_cast<std::uint16_t>((y.bits & 0x8000u) | 1u);
-  else r.bits = static_cast<std::uint16_t>((a < b) == (a > 0) ? x.bits + 1 : x.bits - 1);
+  if (a == 0)
+    r.bits = static_cast<std::uint16_t>((y.bits & 0x8000u) | 1u);
+  else
+    r.bits = static_cast<std::uint16_t>((a < b) == (a > 0) ? x.bits + 1 : x.bits - 1);
   return r;
 }
 
@@ -95,14 +103,18 @@ constinit const ElementwiseOp sqrt =
 constinit const ElementwiseOp exp =
     unary(Inexact{}, "exp", WorkRule::inexact, [](auto x) { return by_double(x, [](auto v) { return std::exp(v); }); });
 constinit const ElementwiseOp expm1 = unary(Inexact{}, "expm1", WorkRule::inexact, [](auto x) {
-  if constexpr (is_complex_v<decltype(x)>) return by_double(x, expm1_of);
-  else return std::expm1(x);
+  if constexpr (is_complex_v<decltype(x)>)
+    return by_double(x, expm1_of);
+  else
+    return std::expm1(x);
 });
 constinit const ElementwiseOp log =
     unary(Inexact{}, "log", WorkRule::inexact, [](auto x) { return by_double(x, [](auto v) { return std::log(v); }); });
 constinit const ElementwiseOp log1p = unary(Inexact{}, "log1p", WorkRule::inexact, [](auto x) {
-  if constexpr (is_complex_v<decltype(x)>) return by_double(x, log1p_of);
-  else return std::log1p(x);
+  if constexpr (is_complex_v<decltype(x)>)
+    return by_double(x, log1p_of);
+  else
+    return std::log1p(x);
 });
 constinit const ElementwiseOp log2 = unary(Inexact{}, "log2", WorkRule::inexact, [](auto x) {
   if constexpr (is_complex_v<decltype(x)>)
@@ -110,7 +122,8 @@ constinit const ElementwiseOp log2 = unary(Inexact{}, "log2", WorkRule::inexact,
       const auto r = std::log(v);
       return C128(r.real() / 0.693147180559945309417, r.imag() / 0.693147180559945309417);
     });
-  else return std::log2(x);
+  else
+    return std::log2(x);
 });
 constinit const ElementwiseOp log10 =
     unary(Inexact{}, "log10", WorkRule::inexact, [](auto x) { return by_double(x, [](auto v) { return std::log10(v); }); });
@@ -121,18 +134,25 @@ constinit const ElementwiseOp trunc = unary(Rounded{}, "trunc", WorkRule::same, 
 constinit const ElementwiseOp round = unary(Numbers{}, "round", WorkRule::same, [](auto x) { return nearest(x); });
 
 constinit const ElementwiseOp atan2 = binary(Inexact{}, "atan2", WorkRule::inexact, []<class T>(T x, T y) -> T {
-  if constexpr (is_complex_v<T>) return T(angle(C128(x), C128(y)));
-  else return std::atan2(x, y);
+  if constexpr (is_complex_v<T>)
+    return T(angle(C128(x), C128(y)));
+  else
+    return std::atan2(x, y);
 });
 constinit const ElementwiseOp hypot = binary(Floats{}, "hypot", WorkRule::inexact, [](auto x, auto y) { return std::hypot(x, y); });
 constinit const ElementwiseOp logaddexp = binary(Inexact{}, "logaddexp", WorkRule::inexact, []<class T>(T x, T y) -> T {
-  if constexpr (is_complex_v<T>) return T(log_add_exp(C128(x), C128(y)));
-  else return log_add_exp(x, y);
+  if constexpr (is_complex_v<T>)
+    return T(log_add_exp(C128(x), C128(y)));
+  else
+    return log_add_exp(x, y);
 });
-constinit const ElementwiseOp copysign = binary(Floats{}, "copysign", WorkRule::inexact, [](auto x, auto y) { return std::copysign(x, y); });
+constinit const ElementwiseOp copysign =
+    binary(Floats{}, "copysign", WorkRule::inexact, [](auto x, auto y) { return std::copysign(x, y); });
 constinit const ElementwiseOp nextafter = binary(Join<Floats, Halves>{}, "nextafter", WorkRule::inexact, [](auto x, auto y) {
-  if constexpr (std::floating_point<decltype(x)>) return std::nextafter(x, y);
-  else return next_half(x, y);
+  if constexpr (std::floating_point<decltype(x)>)
+    return std::nextafter(x, y);
+  else
+    return next_half(x, y);
 });
 
 }  // namespace meshwise::detail::op

@@ -27,9 +27,11 @@ struct BlasMatrix {
 std::optional<BlasMatrix> as_blas(const MatrixView& m) {
   const auto fits = [](std::int64_t step, std::int64_t least) { return step >= least && step <= most; };
   const auto row_step = m.rows == 1 ? std::max<std::int64_t>(m.columns, 1) : m.row_step;
-  if ((m.column_step == 1 || m.columns == 1) && fits(row_step, std::max<std::int64_t>(m.columns, 1))) return BlasMatrix{m.data, CblasNoTrans, static_cast<int>(row_step)};
+  if ((m.column_step == 1 || m.columns == 1) && fits(row_step, std::max<std::int64_t>(m.columns, 1)))
+    return BlasMatrix{m.data, CblasNoTrans, static_cast<int>(row_step)};
   const auto column_step = m.columns == 1 ? std::max<std::int64_t>(m.rows, 1) : m.column_step;
-  if ((m.row_step == 1 || m.rows == 1) && fits(column_step, std::max<std::int64_t>(m.rows, 1))) return BlasMatrix{m.data, CblasTrans, static_cast<int>(column_step)};
+  if ((m.row_step == 1 || m.rows == 1) && fits(column_step, std::max<std::int64_t>(m.rows, 1)))
+    return BlasMatrix{m.data, CblasTrans, static_cast<int>(column_step)};
   return std::nullopt;
 }
 
@@ -38,31 +40,39 @@ struct Blas;
 template <>
 struct Blas<float> {
   static void gemm(const BlasMatrix& a, const BlasMatrix& b, int m, int n, int k, void* out) {
-    cblas_sgemm(CblasRowMajor, a.transpose, b.transpose, m, n, k, 1.0f, static_cast<const float*>(a.data), a.leading, static_cast<const float*>(b.data), b.leading, 0.0f, static_cast<float*>(out), n);
+    cblas_sgemm(CblasRowMajor, a.transpose, b.transpose, m, n, k, 1.0f, static_cast<const float*>(a.data), a.leading,
+                static_cast<const float*>(b.data), b.leading, 0.0f, static_cast<float*>(out), n);
   }
   static void gemv(const BlasMatrix& a, CBLAS_TRANSPOSE transpose, int rows, int columns, const void* x, int step, void* out) {
-    cblas_sgemv(CblasRowMajor, transpose, rows, columns, 1.0f, static_cast<const float*>(a.data), a.leading, static_cast<const float*>(x), step, 0.0f, static_cast<float*>(out), 1);
+    cblas_sgemv(CblasRowMajor, transpose, rows, columns, 1.0f, static_cast<const float*>(a.data), a.leading, static_cast<const float*>(x),
+                step, 0.0f, static_cast<float*>(out), 1);
   }
 };
 template <>
 struct Blas<double> {
   static void gemm(const BlasMatrix& a, const BlasMatrix& b, int m, int n, int k, void* out) {
-    cblas_dgemm(CblasRowMajor, a.transpose, b.transpose, m, n, k, 1.0, static_cast<const double*>(a.data), a.leading, static_cast<const double*>(b.data), b.leading, 0.0, static_cast<double*>(out), n);
+    cblas_dgemm(CblasRowMajor, a.transpose, b.transpose, m, n, k, 1.0, static_cast<const double*>(a.data), a.leading,
+                static_cast<const double*>(b.data), b.leading, 0.0, static_cast<double*>(out), n);
   }
   static void gemv(const BlasMatrix& a, CBLAS_TRANSPOSE transpose, int rows, int columns, const void* x, int step, void* out) {
-    cblas_dgemv(CblasRowMajor, transpose, rows, columns, 1.0, static_cast<const double*>(a.data), a.leading, static_cast<const double*>(x), step, 0.0, static_cast<double*>(out), 1);
+    cblas_dgemv(CblasRowMajor, transpose, rows, columns, 1.0, static_cast<const double*>(a.data), a.leading, static_cast<const double*>(x),
+                step, 0.0, static_cast<double*>(out), 1);
   }
 };
 template <class T>
 struct Blas<std::complex<T>> {
   static constexpr std::complex<T> one{1}, zero{0};
   static void gemm(const BlasMatrix& a, const BlasMatrix& b, int m, int n, int k, void* out) {
-    if constexpr (std::same_as<T, float>) cblas_cgemm(CblasRowMajor, a.transpose, b.transpose, m, n, k, &one, a.data, a.leading, b.data, b.leading, &zero, out, n);
-    else cblas_zgemm(CblasRowMajor, a.transpose, b.transpose, m, n, k, &one, a.data, a.leading, b.data, b.leading, &zero, out, n);
+    if constexpr (std::same_as<T, float>)
+      cblas_cgemm(CblasRowMajor, a.transpose, b.transpose, m, n, k, &one, a.data, a.leading, b.data, b.leading, &zero, out, n);
+    else
+      cblas_zgemm(CblasRowMajor, a.transpose, b.transpose, m, n, k, &one, a.data, a.leading, b.data, b.leading, &zero, out, n);
   }
   static void gemv(const BlasMatrix& a, CBLAS_TRANSPOSE transpose, int rows, int columns, const void* x, int step, void* out) {
-    if constexpr (std::same_as<T, float>) cblas_cgemv(CblasRowMajor, transpose, rows, columns, &one, a.data, a.leading, x, step, &zero, out, 1);
-    else cblas_zgemv(CblasRowMajor, transpose, rows, columns, &one, a.data, a.leading, x, step, &zero, out, 1);
+    if constexpr (std::same_as<T, float>)
+      cblas_cgemv(CblasRowMajor, transpose, rows, columns, &one, a.data, a.leading, x, step, &zero, out, 1);
+    else
+      cblas_zgemv(CblasRowMajor, transpose, rows, columns, &one, a.data, a.leading, x, step, &zero, out, 1);
   }
 };
 
@@ -72,7 +82,8 @@ bool blas_matrix_vector(const MatrixView& matrix, const std::byte* vector, std::
   const auto m = as_blas(matrix);
   if (!m || step < 1 || step > most || matrix.rows > most || matrix.columns > most) return false;
   const bool flipped = m->transpose == CblasTrans;
-  const auto rows = static_cast<int>(flipped ? matrix.columns : matrix.rows), columns = static_cast<int>(flipped ? matrix.rows : matrix.columns);
+  const auto rows = static_cast<int>(flipped ? matrix.columns : matrix.rows),
+             columns = static_cast<int>(flipped ? matrix.rows : matrix.columns);
   // Some BLAS multiply what is in the result by 0, and NaN stays NaN.
   std::memset(out, 0, static_cast<std::size_t>(matrix.rows) * sizeof(T));
   Blas<T>::gemv(*m, flipped ? CblasTrans : CblasNoTrans, rows, columns, vector, static_cast<int>(step), out);
@@ -82,7 +93,8 @@ bool blas_matrix_vector(const MatrixView& matrix, const std::byte* vector, std::
 template <class T>
 bool blas_product(const MatrixView& a, const MatrixView& b, std::byte* out) {
   if (b.columns == 1) return blas_matrix_vector<T>(a, b.data, b.rows == 1 ? 1 : b.row_step, out);
-  if (a.rows == 1) return blas_matrix_vector<T>({b.data, b.columns, b.rows, b.column_step, b.row_step}, a.data, a.columns == 1 ? 1 : a.column_step, out);
+  if (a.rows == 1)
+    return blas_matrix_vector<T>({b.data, b.columns, b.rows, b.column_step, b.row_step}, a.data, a.columns == 1 ? 1 : a.column_step, out);
   const auto left = as_blas(a), right = as_blas(b);
   if (!left || !right || a.rows > most || a.columns > most || b.columns > most) return false;
   Blas<T>::gemm(*left, *right, static_cast<int>(a.rows), static_cast<int>(b.columns), static_cast<int>(a.columns), out);
@@ -91,10 +103,14 @@ bool blas_product(const MatrixView& a, const MatrixView& b, std::byte* out) {
 
 template <class T>
 T accumulated(T sum, T x, T y) {
-  if constexpr (std::same_as<T, bool>) return sum | (x & y);
-  else if constexpr (std::integral<T>) return static_cast<T>(wrapping(sum) + wrapping(x) * wrapping(y));
-  else if constexpr (is_complex_v<T>) return sum + T(x.real() * y.real() - x.imag() * y.imag(), x.real() * y.imag() + x.imag() * y.real());
-  else return sum + x * y;
+  if constexpr (std::same_as<T, bool>)
+    return sum | (x & y);
+  else if constexpr (std::integral<T>)
+    return static_cast<T>(wrapping(sum) + wrapping(x) * wrapping(y));
+  else if constexpr (is_complex_v<T>)
+    return sum + T(x.real() * y.real() - x.imag() * y.imag(), x.real() * y.imag() + x.imag() * y.real());
+  else
+    return sum + x * y;
 }
 
 /// Few columns: a sum for each element.
@@ -105,7 +121,8 @@ void plain_dots(const MatrixView& a, const MatrixView& b, T* out) {
   for (std::int64_t i = 0; i < a.rows; ++i)
     for (std::int64_t j = 0; j < b.columns; ++j) {
       T sum{};
-      for (std::int64_t k = 0; k < a.columns; ++k) sum = accumulated(sum, x[i * a.row_step + k * a.column_step], y[k * b.row_step + j * b.column_step]);
+      for (std::int64_t k = 0; k < a.columns; ++k)
+        sum = accumulated(sum, x[i * a.row_step + k * a.column_step], y[k * b.row_step + j * b.column_step]);
       *out++ = sum;
     }
 }
@@ -153,8 +170,10 @@ void product(const MatrixView& a, const MatrixView& b, std::byte* out) {
     if (blas_product<T>(as_blas(a) ? a : dense<T>(a, left), dense<T>(b, right), out)) return;
   }
   constexpr std::int64_t few = 8;
-  if (b.columns < few) plain_dots(a, b, reinterpret_cast<T*>(out));
-  else plain_rows(a, b, reinterpret_cast<T*>(out));
+  if (b.columns < few)
+    plain_dots(a, b, reinterpret_cast<T*>(out));
+  else
+    plain_rows(a, b, reinterpret_cast<T*>(out));
 }
 
 template <class T>
@@ -162,9 +181,12 @@ void merge(std::byte* sums, const std::byte* others, std::int64_t count) {
   T* __restrict a = reinterpret_cast<T*>(sums);
   const T* __restrict b = reinterpret_cast<const T*>(others);
   for (std::int64_t i = 0; i < count; ++i) {
-    if constexpr (std::same_as<T, bool>) a[i] = a[i] | b[i];
-    else if constexpr (std::integral<T>) a[i] = static_cast<T>(wrapping(a[i]) + wrapping(b[i]));
-    else a[i] += b[i];
+    if constexpr (std::same_as<T, bool>)
+      a[i] = a[i] | b[i];
+    else if constexpr (std::integral<T>)
+      a[i] = static_cast<T>(wrapping(a[i]) + wrapping(b[i]));
+    else
+      a[i] += b[i];
   }
 }
 
@@ -173,8 +195,10 @@ void merge(std::byte* sums, const std::byte* others, std::int64_t count) {
 void (*contraction_merge(Dtype accumulator))(std::byte*, const std::byte*, std::int64_t) {
   return visit(accumulator, [](auto tag) -> void (*)(std::byte*, const std::byte*, std::int64_t) {
     using T = typename decltype(tag)::type;
-    if constexpr (std::same_as<T, float16_t> || std::same_as<T, bfloat16_t>) return nullptr;
-    else return &merge<T>;
+    if constexpr (std::same_as<T, float16_t> || std::same_as<T, bfloat16_t>)
+      return nullptr;
+    else
+      return &merge<T>;
   });
 }
 

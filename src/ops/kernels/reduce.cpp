@@ -65,8 +65,10 @@ class Reducer {
     std::vector<Axis> reduced;
     for (std::int64_t d = 0; d < x.ndim(); ++d) {
       const auto i = static_cast<std::size_t>(d);
-      if (plan.reduced[i]) reduced.push_back({x.shape()[d], x.strides()[i], plan.index_steps[i]});
-      else push_folded(kept_, {x.shape()[d], x.strides()[i], 0});
+      if (plan.reduced[i])
+        reduced.push_back({x.shape()[d], x.strides()[i], plan.index_steps[i]});
+      else
+        push_folded(kept_, {x.shape()[d], x.strides()[i], 0});
     }
     std::stable_sort(reduced.begin(), reduced.end(), [](const Axis& a, const Axis& b) { return std::abs(a.stride) > std::abs(b.stride); });
     for (const auto& axis : reduced) push_folded(reduced_, axis);
@@ -74,9 +76,12 @@ class Reducer {
   }
 
   void run(std::byte* out) const {
-    const bool rows = !kept_.empty() && kept_.back().length >= least_row && std::abs(kept_.back().stride) < std::abs(reduced_.back().stride);
-    if (rows || (!kept_.empty() && reduced_.back().length == 1)) by_rows(out);
-    else by_runs(out);
+    const bool rows =
+        !kept_.empty() && kept_.back().length >= least_row && std::abs(kept_.back().stride) < std::abs(reduced_.back().stride);
+    if (rows || (!kept_.empty() && reduced_.back().length == 1))
+      by_rows(out);
+    else
+      by_runs(out);
   }
 
  private:
@@ -124,8 +129,10 @@ class Reducer {
 void round_once(const LocalArray& totals, LocalArray& out) {
   const auto* in = reinterpret_cast<const double*>(totals.data());
   for (std::int64_t i = 0; i < totals.size(); ++i) {
-    if (out.dtype() == Dtype::float16) reinterpret_cast<float16_t*>(out.data())[i] = float16_t::from(in[i]);
-    else reinterpret_cast<bfloat16_t*>(out.data())[i] = bfloat16_t::from(in[i]);
+    if (out.dtype() == Dtype::float16)
+      reinterpret_cast<float16_t*>(out.data())[i] = float16_t::from(in[i]);
+    else
+      reinterpret_cast<bfloat16_t*>(out.data())[i] = bfloat16_t::from(in[i]);
   }
 }
 
@@ -150,8 +157,10 @@ LocalArray finish_totals(const LocalArray& accumulators, std::int64_t count, Dty
       auto* out = reinterpret_cast<T*>(divided.data());
       for (std::int64_t i = 0; i < accumulators.size(); ++i) out[i] = in[i] / n;
     };
-    if (accumulators.dtype() == Dtype::complex128) divide(type_tag<std::complex<double>>{});
-    else divide(type_tag<double>{});
+    if (accumulators.dtype() == Dtype::complex128)
+      divide(type_tag<std::complex<double>>{});
+    else
+      divide(type_tag<double>{});
   }
   if (divided.dtype() == dtype) return divided;
   LocalArray out(divided.shape(), dtype);
@@ -184,8 +193,10 @@ LocalArray finish_positions(const LocalArray& candidates, Dtype dtype) {
   const auto* numbers = reinterpret_cast<const std::int64_t*>(candidates.data());
   for (std::int64_t i = 0; i < candidates.size(); ++i) {
     const auto number = numbers[2 * i + 1];
-    if (dtype == Dtype::int64) reinterpret_cast<std::int64_t*>(out.data())[i] = number;
-    else reinterpret_cast<std::int32_t*>(out.data())[i] = static_cast<std::int32_t>(number);
+    if (dtype == Dtype::int64)
+      reinterpret_cast<std::int64_t*>(out.data())[i] = number;
+    else
+      reinterpret_cast<std::int32_t*>(out.data())[i] = static_cast<std::int32_t>(number);
   }
   return out;
 }

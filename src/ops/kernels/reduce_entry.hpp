@@ -58,14 +58,18 @@ template <class R, class T>
 constexpr ReduceSlot slot_of() {
   using A = typename R::Accumulator;
   ReduceSlot slot;
-  if constexpr (sizeof(A) == 16) slot.accumulator = Dtype::complex128;
-  else slot.accumulator = dtype_of<A>();
+  if constexpr (sizeof(A) == 16)
+    slot.accumulator = Dtype::complex128;
+  else
+    slot.accumulator = dtype_of<A>();
   slot.width = sizeof(A);
   slot.clear = [](std::byte* a, std::int64_t count) { std::fill_n(accumulators_of<R>(a), count, R::empty()); };
   slot.run = [](const std::byte* x, std::int64_t stride, std::int64_t count, std::byte* a, std::int64_t index, std::int64_t step) {
     const T* from = reinterpret_cast<const T*>(x);
-    if constexpr (requires { R::run(from, stride, count, index, step); }) R::merge(*accumulators_of<R>(a), R::run(from, stride, count, index, step));
-    else R::merge(*accumulators_of<R>(a), total<R>(from, stride, count));
+    if constexpr (requires { R::run(from, stride, count, index, step); })
+      R::merge(*accumulators_of<R>(a), R::run(from, stride, count, index, step));
+    else
+      R::merge(*accumulators_of<R>(a), total<R>(from, stride, count));
   };
   slot.row = [](const std::byte* bytes, std::int64_t stride, std::int64_t count, std::byte* out, std::int64_t index) {
     const T* __restrict x = reinterpret_cast<const T*>(bytes);

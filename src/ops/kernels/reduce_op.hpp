@@ -18,7 +18,8 @@ struct ReduceSlot {
   /// Sets `count` accumulators to the reduction of nothing.
   void (*clear)(std::byte* accumulators, std::int64_t count) = nullptr;
   /// One accumulator takes in `count` elements, `stride` elements apart, numbered index, index + index_step, ...
-  void (*run)(const std::byte* x, std::int64_t stride, std::int64_t count, std::byte* accumulator, std::int64_t index, std::int64_t index_step) = nullptr;
+  void (*run)(const std::byte* x, std::int64_t stride, std::int64_t count, std::byte* accumulator, std::int64_t index,
+              std::int64_t index_step) = nullptr;
   /// Accumulator i takes in element i of a row, all of them with the number `index`.
   void (*row)(const std::byte* x, std::int64_t stride, std::int64_t count, std::byte* accumulators, std::int64_t index) = nullptr;
   /// accumulators[i] takes in others[i]: partial results of other devices, in group order.
@@ -36,7 +37,7 @@ enum class ReduceResult : std::uint8_t {
 struct ReduceOp {
   const char* name = "";
   ReduceResult result = ReduceResult::same;
-  bool has_empty = true;       // there is a value for the reduction of nothing
+  bool has_empty = true;        // there is a value for the reduction of nothing
   bool keeps_position = false;  // accumulators are candidates: a value and its number
   std::array<ReduceSlot, 15> slots{};
 
@@ -46,9 +47,9 @@ struct ReduceOp {
 
 /// Local. Which axes of an array go, and the number of an element: the sum over reduced axes of (global coordinate) * step.
 struct ReducePlan {
-  std::vector<bool> reduced{};             // per axis
+  std::vector<bool> reduced{};              // per axis
   std::vector<std::int64_t> index_steps{};  // per axis; used for reduced ones
-  std::int64_t first_index = 0;            // of the block's first element
+  std::int64_t first_index = 0;             // of the block's first element
 };
 
 /// Local. The accumulators of x's elements, dense, of `shape` (x's shape without the reduced axes, or with them 1 long).

@@ -14,8 +14,7 @@ struct OrderType {
   using type = T;
 };
 template <class T>
-  requires(is_half_v<T> || std::floating_point<T>)
-struct OrderType<T> {
+requires(is_half_v<T> || std::floating_point<T>) struct OrderType<T> {
   using type = std::conditional_t<sizeof(T) == 2, std::int16_t, std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>>;
 };
 template <class T>
@@ -23,9 +22,12 @@ using Order = typename OrderType<T>::type;
 
 template <class T>
 constexpr Order<T> infinity_bits() {
-  if constexpr (std::same_as<T, float16_t>) return 0x7c00;
-  else if constexpr (std::same_as<T, bfloat16_t>) return 0x7f80;
-  else return std::bit_cast<Order<T>>(std::numeric_limits<T>::infinity());
+  if constexpr (std::same_as<T, float16_t>)
+    return 0x7c00;
+  else if constexpr (std::same_as<T, bfloat16_t>)
+    return 0x7f80;
+  else
+    return std::bit_cast<Order<T>>(std::numeric_limits<T>::infinity());
 }
 
 // Floats in order, -0 below +0, as integers of their width: a vector instruction then compares them, the 16-bit ones too, and no grouping of elements
@@ -38,9 +40,12 @@ Order<T> order_of(T x) {
     using K = Order<T>;
     constexpr K all = std::numeric_limits<K>::max();
     constexpr auto infinity = [] {
-      if constexpr (std::same_as<T, float16_t>) return K{0x7c00};
-      else if constexpr (std::same_as<T, bfloat16_t>) return K{0x7f80};
-      else return std::bit_cast<K>(std::numeric_limits<T>::infinity());
+      if constexpr (std::same_as<T, float16_t>)
+        return K{0x7c00};
+      else if constexpr (std::same_as<T, bfloat16_t>)
+        return K{0x7f80};
+      else
+        return std::bit_cast<K>(std::numeric_limits<T>::infinity());
     }();
     const auto bits = std::bit_cast<K>(x);
     const auto ordered = static_cast<K>(bits ^ ((bits >> (8 * sizeof(K) - 1)) & all));
@@ -74,9 +79,7 @@ struct Extreme {
   static Accumulator empty() { return Largest ? std::numeric_limits<Accumulator>::min() : std::numeric_limits<Accumulator>::max(); }
   static void take(Accumulator& a, T x, std::int64_t) { merge(a, order_of<T, Largest>(x)); }
   static void merge(Accumulator& a, Accumulator b) { a = (Largest ? b > a : b < a) ? b : a; }
-  static Accumulator run(const T* x, std::int64_t stride, std::int64_t count, std::int64_t, std::int64_t)
-    requires(!std::integral<T>)
-  {
+  static Accumulator run(const T* x, std::int64_t stride, std::int64_t count, std::int64_t, std::int64_t) requires(!std::integral<T>) {
     return extreme_key<Largest>(x, stride, count, order_of<T, Largest>);
   }
 };
@@ -87,9 +90,12 @@ using Min = Extreme<T, false>;
 
 template <class T>
 bool is_true(T x) {
-  if constexpr (is_half_v<T>) return (x.bits & 0x7fffu) != 0;
-  else if constexpr (is_complex_v<T>) return (x.real() != 0) | (x.imag() != 0);
-  else return x != T{};
+  if constexpr (is_half_v<T>)
+    return (x.bits & 0x7fffu) != 0;
+  else if constexpr (is_complex_v<T>)
+    return (x.real() != 0) | (x.imag() != 0);
+  else
+    return x != T{};
 }
 
 template <class T>
@@ -116,7 +122,9 @@ struct All {
   static bool empty() { return true; }
   static void take(bool& a, T x, std::int64_t) { a = a & is_true(x); }
   static void merge(bool& a, bool b) { a = a & b; }
-  static bool run(const T* x, std::int64_t stride, std::int64_t count, std::int64_t, std::int64_t) { return count_true(x, stride, count) == count; }
+  static bool run(const T* x, std::int64_t stride, std::int64_t count, std::int64_t, std::int64_t) {
+    return count_true(x, stride, count) == count;
+  }
 };
 template <class T>
 struct Any {
@@ -125,7 +133,9 @@ struct Any {
   static bool empty() { return false; }
   static void take(bool& a, T x, std::int64_t) { a = a | is_true(x); }
   static void merge(bool& a, bool b) { a = a | b; }
-  static bool run(const T* x, std::int64_t stride, std::int64_t count, std::int64_t, std::int64_t) { return count_true(x, stride, count) > 0; }
+  static bool run(const T* x, std::int64_t stride, std::int64_t count, std::int64_t, std::int64_t) {
+    return count_true(x, stride, count) > 0;
+  }
 };
 template <class T>
 struct CountNonzero {
@@ -134,7 +144,9 @@ struct CountNonzero {
   static std::int64_t empty() { return 0; }
   static void take(std::int64_t& a, T x, std::int64_t) { a += is_true(x); }
   static void merge(std::int64_t& a, std::int64_t b) { a += b; }
-  static std::int64_t run(const T* x, std::int64_t stride, std::int64_t count, std::int64_t, std::int64_t) { return count_true(x, stride, count); }
+  static std::int64_t run(const T* x, std::int64_t stride, std::int64_t count, std::int64_t, std::int64_t) {
+    return count_true(x, stride, count);
+  }
 };
 
 /// A value's place in the order and the number of the element it came from; -1: none yet.
@@ -151,12 +163,16 @@ struct Position {
   // Zeros of either sign are equal here: the first counts.
   static Order<T> place(T x) {
     const auto order = order_of<T, Largest>(x);
-    if constexpr (std::integral<T>) return order;
-    else return order == -1 ? Order<T>{0} : order;
+    if constexpr (std::integral<T>)
+      return order;
+    else
+      return order == -1 ? Order<T>{0} : order;
   }
   static std::int64_t widened(Order<T> order) {
-    if constexpr (std::same_as<T, std::uint64_t>) return static_cast<std::int64_t>(order ^ (std::uint64_t{1} << 63));
-    else return static_cast<std::int64_t>(order);
+    if constexpr (std::same_as<T, std::uint64_t>)
+      return static_cast<std::int64_t>(order ^ (std::uint64_t{1} << 63));
+    else
+      return static_cast<std::int64_t>(order);
   }
   static bool beats(auto b, auto a) { return Largest ? b > a : b < a; }
 

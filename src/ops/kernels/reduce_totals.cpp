@@ -7,22 +7,27 @@ namespace {
 
 // Short sums of floats are exact in double, long ones lose nothing that float32 could hold.
 template <class T>
-using Wide = std::conditional_t<
-    is_complex_v<T>, std::complex<double>,
-    std::conditional_t<std::floating_point<Value<T>>, double,
-                       std::conditional_t<std::unsigned_integral<T> && !std::same_as<T, bool>, std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>,
-                                          std::conditional_t<sizeof(T) == 8, std::int64_t, std::int32_t>>>>;
+using Wide = std::conditional_t<is_complex_v<T>, std::complex<double>,
+                                std::conditional_t<std::floating_point<Value<T>>, double,
+                                                   std::conditional_t<std::unsigned_integral<T> && !std::same_as<T, bool>,
+                                                                      std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>,
+                                                                      std::conditional_t<sizeof(T) == 8, std::int64_t, std::int32_t>>>>;
 
 template <class A>
 A added(A a, A b) {
-  if constexpr (std::integral<A>) return static_cast<A>(wrapping(a) + wrapping(b));
-  else return a + b;
+  if constexpr (std::integral<A>)
+    return static_cast<A>(wrapping(a) + wrapping(b));
+  else
+    return a + b;
 }
 template <class A>
 A multiplied(A a, A b) {
-  if constexpr (std::integral<A>) return static_cast<A>(wrapping(a) * wrapping(b));
-  else if constexpr (is_complex_v<A>) return A(a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real());
-  else return a * b;
+  if constexpr (std::integral<A>)
+    return static_cast<A>(wrapping(a) * wrapping(b));
+  else if constexpr (is_complex_v<A>)
+    return A(a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real());
+  else
+    return a * b;
 }
 
 template <class T>

@@ -9,8 +9,10 @@ namespace {
 template <class F>
 constexpr ElementwiseOp entry(const char* name, F) {
   return unary(Inexact{}, name, WorkRule::inexact, []<class T>(T x) -> T {
-    if constexpr (std::same_as<T, std::complex<float>>) return T(F{}(std::complex<double>(x)));
-    else return F{}(x);
+    if constexpr (std::same_as<T, std::complex<float>>)
+      return T(F{}(std::complex<double>(x)));
+    else
+      return F{}(x);
   });
 }
 
