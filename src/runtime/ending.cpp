@@ -47,6 +47,8 @@ bool mpi_is_up() {
     if (outer_handler) outer_handler();
     std::abort();
   }
+  // Where all ranks throw the same, the first node says it for the job, which then ends; a failure of this node alone comes half a second later.
+  if (!r.node_ranks.empty() && r.node_ranks[0] != 0) usleep(500'000);
   speak_once(r.size == 1 ? words : fmt::format("rank {}: {}", r.rank, words));
   abort_job(1);
 }

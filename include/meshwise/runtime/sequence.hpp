@@ -22,17 +22,18 @@ struct Call {
   const Shape* shape = nullptr;
 };
 
-/// Local. A call's place: what every message of that call carries and its receiver checks before using the payload.
+/// Local. A call's place: what every message of that call carries and its receiver checks before using the payload. A move between two lists has
+/// its place in the sequence of that ordered pair of lists: a rank in only one of them can count their moves, but not the other list's calls.
 struct Ticket {
-  std::uint64_t list = 0;      // hash of the ordered device list (the first of them, for a move)
+  std::uint64_t list = 0;      // hash of the ordered device list, or of the pair
   std::uint64_t sequence = 0;  // position in that list's sequence
   std::uint64_t hash = 0;      // the call's, mixed with the history of its lists
   std::string text;            // the call in words; made only where messages may be sent
 };
 
 /// Collective. Enters a call whose participants are these lists' devices: checks thread and nesting, throws the sticky failure of another rank if
-/// there is one, inserts the tests' delays, serves a little progress, and advances the sequence of each list this process is in. On a rank outside
-/// all lists it costs well under a microsecond. `world` calls (device_get, item, Synchronising) advance the world's sequence.
+/// there is one, inserts the tests' delays, serves a little progress where no thread does, and advances the sequence of each list this process
+/// is in. On a rank outside all lists it costs well under a microsecond. `world` calls (device_get, item, Synchronising) advance the world's sequence.
 /// Throws: CollectiveError (sticky), MismatchError in lockstep mode, Error on a wrong thread, inside a callback, or after the Environment ended.
 Ticket enter_call(const Call& call, std::initializer_list<const DeviceList*> lists);
 Ticket enter_world_call(const Call& call);
