@@ -111,7 +111,7 @@ class Array {
   std::shared_ptr<detail::State> state_;
 };
 
-/// Local. Python's slice: Slice(), Slice(stop), Slice(start, stop), Slice(start, stop, step); nullopt (or `none`) is absent.
+/// Local. Python's slice: Slice(), Slice(stop), Slice(start, stop), Slice(start, stop, step); std::nullopt is absent.
 struct Slice {
   Slice() = default;
   Slice(std::optional<std::int64_t> stop_) : stop(stop_) {}
