@@ -15,9 +15,6 @@ struct Axis {
   std::int64_t extent, from, to;  // `from`, `to`: bytes between neighbours in source and target
 };
 
-// Items on a side of a tile: both sides of 32 lines stay in the first-level cache.
-constexpr std::int64_t tile = 32;
-
 template <std::size_t Bytes>
 void copy_line(const std::byte* from, std::byte* to, const Axis& axis) {
   for (std::int64_t i = 0; i < axis.extent; ++i) {
@@ -27,15 +24,22 @@ void copy_line(const std::byte* from, std::byte* to, const Axis& axis) {
   }
 }
 
-// Source runs along `outer`, target along `inner`: without tiles every item would touch another cache line on one side.
+// Source runs along `outer`, target along `inner`. A strip of the target is one cache line wide and written whole, line after line, from as many
+// source rows at a time; its length keeps the pages of the target in the translation buffers until the next strip comes by.
 template <std::size_t Bytes>
 void copy_transposed(const std::byte* from, std::byte* to, const Axis& outer, const Axis& inner) {
-  for (std::int64_t i0 = 0; i0 < outer.extent; i0 += tile) {
-    const std::int64_t i1 = std::min(i0 + tile, outer.extent);
-    for (std::int64_t j0 = 0; j0 < inner.extent; j0 += tile) {
-      const Axis line{std::min(tile, inner.extent - j0), inner.from, inner.to};
+  constexpr std::int64_t width = 64 / Bytes, length = 512;
+  for (std::int64_t i0 = 0; i0 < outer.extent; i0 += length) {
+    const std::int64_t i1 = std::min(i0 + length, outer.extent);
+    for (std::int64_t j0 = 0; j0 < inner.extent; j0 += width) {
+      const std::int64_t columns = std::min(width, inner.extent - j0);
       for (std::int64_t i = i0; i < i1; ++i) {
-        copy_line<Bytes>(from + i * outer.from + j0 * inner.from, to + i * outer.to + j0 * inner.to, line);
+        const std::byte* source = from + i * outer.from + j0 * inner.from;
+        std::byte* target = to + i * outer.to + j0 * inner.to;
+        if (columns == width)
+          copy_line<Bytes>(source, target, {width, inner.from, inner.to});
+        else
+          copy_line<Bytes>(source, target, {columns, inner.from, inner.to});
       }
     }
   }
