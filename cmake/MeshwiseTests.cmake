@@ -22,7 +22,7 @@ set(MESHWISE_TEST_ENVIRONMENT MESHWISE_NO_BUILD=1 GTEST_COLOR=no OPENBLAS_NUM_TH
 if(MESHWISE_SANITIZE MATCHES "address")
   # Both are needed to hide Open MPI's leaks and no others: the whole stack, and the list of its libraries.
   list(APPEND MESHWISE_TEST_ENVIRONMENT
-    ASAN_OPTIONS=fast_unwind_on_malloc=0:detect_stack_use_after_return=1
+    ASAN_OPTIONS=fast_unwind_on_malloc=0:detect_stack_use_after_return=1:allocator_may_return_null=1
     LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/lsan.supp:print_suppressions=0)
 endif()
 if(MESHWISE_SANITIZE MATCHES "undefined")

@@ -13,6 +13,13 @@
 namespace meshwise {
 namespace {
 
+#ifdef MESHWISE_SANITIZED
+constexpr double slow = 20;
+#else
+constexpr double slow = 1;
+#endif
+
+
 double thread_seconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -57,7 +64,7 @@ TEST(RedistributionScale, AMillionDevices) {
         EXPECT_GE(plan.sends.size() + 1, c.sends) << c.name;
       }
       fmt::print("{:<28} {} ranks a node: {:>5} pieces, {:.3f} ms\n", c.name, topology.ranks_per_node, c.receives + c.sends, 1e3 * worst);
-      EXPECT_LT(worst, 5e-3) << c.name;
+      EXPECT_LT(worst, slow * 5e-3) << c.name;
     }
 }
 
