@@ -36,7 +36,7 @@ LocalArray get(const Array& x, const Sharding& target, std::string_view operatio
   }
   describe(ticket, call, call_words(x));
   auto moved = place(x, target, ticket);
-  if (moved.transfer != nullptr) moved.transfer->wait();
+  settle(moved.shards, moved.transfer);
   if (moved.shards.empty()) return LocalArray(Shape{0}, x.dtype());
   return moved.shards.front().data;
 }

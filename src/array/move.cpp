@@ -53,21 +53,29 @@ bool covers(const End& end, const Index& held, const Index& box) {
 class Builder {
  public:
   Builder(std::span<const MoveJob> jobs, const End& target, Dtype dtype, const std::byte* fill, const LocalWriter& writer)
-      : jobs_(jobs), target_(target), devices_(target.sharding.devices()), dtype_(dtype), fill_(fill), writer_(writer) {}
+      : jobs_(jobs), target_(target), devices_(target.sharding.devices()), dtype_(dtype), fill_(fill), writer_(writer), topology_(topology()) {
+    // A block that is put together from several arrays is nobody's old one, and whose new one it is would be another plan.
+    if (jobs.size() != 1 || fill != nullptr || writer) topology_.node_shares_memory = false;
+  }
 
   Moved run(const Ticket& ticket) {
+    const auto mine = local_devices();
+    for (std::int64_t i = 0; i < mine.size(); ++i)
+      for (const auto& job : jobs_) plans_.push_back(plan_device(job.movement, topology_, mine[i]));
     for (const auto position : local_positions(devices_)) receive(position);
-    for (std::size_t j = 0; j < jobs_.size(); ++j)
-      for (const auto& shard : jobs_[j].source) send(j, shard);
+    for (std::int64_t i = 0; i < mine.size(); ++i)
+      for (std::size_t j = 0; j < jobs_.size(); ++j)
+        for (auto& piece : plan(mine[i], j).sends) send(j, std::move(piece));
     auto sends = exchanges(outgoing_), receives = exchanges(incoming_);
-    std::vector<std::shared_ptr<Block>> keep;
-    if (!sends.empty())
+    std::vector<std::shared_ptr<Block>> keep = std::move(own_);
+    if (!sends.empty() || !receives.empty()) {
       for (const auto& job : jobs_)
         for (const auto& shard : job.source) keep.push_back(shard.data.block());
-    if (!receives.empty())
-      for (const auto& shard : moved_.shards) keep.push_back(shard.data.block());
-    if (!sends.empty() || !receives.empty()) moved_.transfer = post(ticket, std::move(sends), std::move(receives), std::move(keep));
-    for (const auto& [from, to] : copies_) copy_box(from, to);
+      for (const auto& shard : moved_.shards)
+        if (shard.lent < 0) keep.push_back(shard.data.block());
+    }
+    number_lent(receives);
+    moved_.transfer = post(ticket, std::move(sends), std::move(receives), std::move(keep), std::move(copies_));
     return std::move(moved_);
   }
 
@@ -77,22 +85,24 @@ class Builder {
     Piece piece;
   };
 
+  DevicePlan& plan(const Device& device, std::size_t job) { return plans_[static_cast<std::size_t>(device.local_index) * jobs_.size() + job]; }
+
   void receive(std::int64_t position) {
     const Device device = devices_[position];
     const Index held = target_.box_at(position);
     for (const auto& other : moved_.shards)
-      if (target_.box_at(other.position) == held) {
+      if (other.lent < 0 && target_.box_at(other.position) == held) {
         moved_.shards.push_back({position, other.data});
         return;
       }
     std::vector<Part> parts;
     std::int64_t covered = 0;
     for (std::size_t j = 0; j < jobs_.size(); ++j)
-      for (auto& piece : plan_device(jobs_[j].movement, topology(), device).receives) {
+      for (auto& piece : plan(device, j).receives) {
         covered += piece.box.num_elements();
         parts.push_back({j, std::move(piece)});
       }
-    if (parts.size() == 1 && !writer_ && share(position, held, parts.front())) return;
+    if (parts.size() == 1 && !writer_ && (share(position, held, parts.front()) || borrow(position, held, parts.front()))) return;
     LocalArray block(held.shape(), dtype_);
     if (fill_ != nullptr && covered < held.num_elements()) fill_value(block, fill_);
     if (writer_) writer_(held, block);
@@ -102,7 +112,7 @@ class Builder {
       if (part.piece.source.rank != device.rank) {
         incoming_[part.piece.source.rank].push_back({part.job, std::move(part.piece), std::move(memory)});
       } else {
-        copies_.emplace_back(source_memory(part), std::move(memory));
+        copies_.push_back({source_memory(part), std::move(memory)});
       }
     }
     moved_.shards.push_back({position, std::move(block)});
@@ -120,9 +130,32 @@ class Builder {
     return true;
   }
 
-  std::pair<Index, const LocalShard*> source_of(const Part& part) const {
-    const auto& job = jobs_[part.job];
-    const auto position = *job.movement.source.sharding.devices().position_of(part.piece.source.id);
+  /// Whether a piece that the plan hands over between processes is taken as a block: the same answer at both ends.
+  bool is_lent(std::size_t job, const Piece& piece) const {
+    const auto& target = jobs_[job].movement.target;
+    return piece.action == Action::hand_over && lends_blocks_to(piece.source.rank == process_index() ? piece.target.rank : piece.source.rank) &&
+           covers(target, target.box_at(*devices_.position_of(piece.target.id)), piece.box);
+  }
+
+  /// Another process of the node has the block; it comes when its owner has said where it is.
+  bool borrow(std::int64_t position, const Index& held, Part& part) {
+    if (part.piece.source.rank == devices_[position].rank || !is_lent(part.job, part.piece)) return false;
+    StridedBox memory;
+    memory.itemsize = itemsize(dtype_);
+    memory.extents = held.shape().lengths();
+    memory.strides.assign(memory.extents.size(), 0);
+    memory.passing = Passing::lend;
+    borrowed_[part.piece.target.id] = moved_.shards.size();
+    moved_.shards.push_back({position, LocalArray(held.shape(), dtype_, nullptr, 0, row_major_strides(held.shape()))});
+    incoming_[part.piece.source.rank].push_back({part.job, std::move(part.piece), std::move(memory)});
+    return true;
+  }
+
+  std::pair<Index, const LocalShard*> source_of(const Part& part) const { return source_of(part.job, part.piece.source); }
+
+  std::pair<Index, const LocalShard*> source_of(std::size_t j, const Device& device) const {
+    const auto& job = jobs_[j];
+    const auto position = *job.movement.source.sharding.devices().position_of(device.id);
     return {job.movement.source.box_at(position), find_shard(job.source, position)};
   }
 
@@ -131,15 +164,36 @@ class Builder {
     return box_memory(jobs_[part.job].movement.source, held, shard->data, part.piece.box);
   }
 
-  void send(std::size_t job, const LocalShard& shard) {
+  void send(std::size_t job, Piece piece) {
     const auto& movement = jobs_[job].movement;
-    const auto& from = movement.source;
-    const Device device = from.sharding.devices()[shard.position];
-    const Index held = from.box_at(shard.position);
-    for (auto& piece : plan_device(movement, topology(), device).sends) {
-      auto memory = box_memory(from, held, shard.data, piece.box);
-      outgoing_[piece.target.rank].push_back({job, std::move(piece), std::move(memory)});
+    const bool lent = is_lent(job, piece);
+    StridedBox memory;
+    if (piece.from_new) {
+      const auto* const shard = find_shard(moved_.shards, *devices_.position_of(piece.source.id));
+      memory = box_memory(movement.target, target_.box_at(shard->position), shard->data, piece.box);
+    } else {
+      const auto [held, shard] = source_of(job, piece.source);
+      const auto window = piece_window(movement.source, held, shard->data, piece.box);
+      if (lent && !window_is_fair(window)) {
+        LocalArray own(window.shape(), window.dtype());
+        copy_values(window, own);
+        own_.push_back(own.block());
+        memory = box_memory({movement.target.sharding, own.shape()}, Index::whole(own.shape()), own, Index::whole(own.shape()));
+      } else {
+        memory = box_memory(movement.source, held, shard->data, piece.box);
+      }
     }
+    memory.passing = lent ? Passing::lend : Passing::copy;
+    memory.fresh = piece.from_new;
+    outgoing_[piece.target.rank].push_back({job, std::move(piece), std::move(memory)});
+  }
+
+  /// Lent blocks are numbered as the transfer will list them.
+  void number_lent(const std::vector<Exchange>& receives) {
+    std::int64_t next = 0;
+    for (const auto& exchange : receives)
+      for (const auto& packet : incoming_[exchange.rank])
+        if (const auto at = borrowed_.find(packet.piece.target.id); at != borrowed_.end()) moved_.shards[at->second].lent = next++;
   }
 
   /// Peers after this rank first, so that not everyone starts with rank 0.
@@ -162,9 +216,13 @@ class Builder {
   Dtype dtype_;
   const std::byte* fill_;
   const LocalWriter& writer_;
+  Topology topology_;
+  std::vector<DevicePlan> plans_{};  // of each of this rank's devices, of each job
   Moved moved_{};
   std::map<std::int64_t, std::vector<Packet>> outgoing_{}, incoming_{};
-  std::vector<std::pair<StridedBox, StridedBox>> copies_{};
+  std::vector<LocalCopy> copies_{};
+  std::map<std::int64_t, std::size_t> borrowed_{};  // shards that wait for a lent block, by device
+  std::vector<std::shared_ptr<Block>> own_{};
 };
 
 }  // namespace
@@ -185,6 +243,7 @@ std::vector<std::int64_t> local_positions(const DeviceList& devices) {
 StridedBox box_memory(const End& end, const Index& held, const LocalArray& block, const Index& box) {
   StridedBox out;
   out.itemsize = itemsize(block.dtype());
+  out.block = block.block().get();
   std::int64_t offset = 0;
   std::vector<bool> named(static_cast<std::size_t>(end.shape.ndim()), false);
   for (std::int64_t d = 0; d < box.ndim(); ++d) {

@@ -93,7 +93,7 @@ void send_control(int to, ControlHead head, std::string_view text) {
   Pending message{Pending::Kind::control_send};
   message.message.resize(sizeof head + text.size());
   std::memcpy(message.message.data(), &head, sizeof head);
-  std::memcpy(message.message.data() + sizeof head, text.data(), text.size());
+  if (!text.empty()) std::memcpy(message.message.data() + sizeof head, text.data(), text.size());
   MPI_Request request = MPI_REQUEST_NULL;
   check_mpi(MPI_Isend(message.message.data(), static_cast<int>(message.message.size()), MPI_BYTE, to, control_tag, r.control, &request),
             "sending a control message");

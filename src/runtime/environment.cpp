@@ -88,10 +88,10 @@ void begin(MPI_Comm from) {
     r.settings = parse_settings(std::move(given));
     check_tags(r);
   } catch (const Error&) {
-    begin_node(r);  // with it the ranks, which all throw this, can agree on one to print it
+    begin_node(r, false);  // with it the ranks, which all throw this, can agree on one to print it
     throw;
   }
-  begin_node(r);
+  begin_node(r, true);
   begin_engine(r);
   const std::int64_t each = r.settings.devices_per_rank;
   set_world(r.size * each, each, r.rank);

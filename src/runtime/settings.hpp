@@ -26,7 +26,8 @@ struct Settings {
   bool progress_thread = true;
   std::int64_t tag_bound = 0;     // 0: as MPI says
   std::int64_t memory_limit = 0;  // 0: none
-  std::int64_t pool_bytes = std::int64_t{256} << 20;
+  std::int64_t pool_bytes = -1;   // -1: a share of the machine's memory
+  bool arena = true;              // ranks of a node share memory
   std::int64_t failing_rank = -1;  // the tests' allocation hook: this rank's allocation number failing_allocation fails
   std::int64_t failing_allocation = 0;
 };

@@ -14,6 +14,15 @@
 
 namespace meshwise::detail {
 
+/// Local. A short pause of a thread that looks again at once.
+inline void relax() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
 /// Local. What is waited for.
 struct Waiting {
   std::string_view what;
