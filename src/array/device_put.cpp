@@ -103,7 +103,6 @@ Array put(const Array& x, const Sharding& target, PutOptions options, std::strin
   check_placement(x, target, operation, "x");
   const bool same = x.committed() && x.sharding() == target;
   if (same && !options.donate) return x;
-  if (!same && !holds_already(x, target)) describe(ticket, call, move_words(x, target));
   Moved moved;
   run_local_part(operation, [&] {
     moved = place(x, target, ticket);

@@ -162,7 +162,7 @@ Array dispatch_reshape(const Request& request) {
     return make_everywhere_array(x.state()->everywhere.reshaped(request.shape));
   }
   auto ticket = negotiated.ticket;
-  describe(ticket, {request.operation, 0, x.dtype(), &x.shape()}, to_string(*negotiated.mesh));
+  describe(ticket, to_string(*negotiated.mesh));
   const auto& target = *negotiated.result;
   std::vector<LocalShard> shards;
   run_local_part(request.operation, [&] {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "meshwise/runtime/transport.hpp"
+#include "runtime/ledger.hpp"
 #include "runtime/node_exchange.hpp"
 #include "runtime/strided.hpp"
 
@@ -57,6 +58,7 @@ class Movement final : public Transfer {
   const std::vector<Adopted>& adopted() const override { return adopted_; }
 
   Ticket ticket;
+  Words words;
   std::uint32_t phase = 0;
   std::vector<std::shared_ptr<Block>> keep;
   std::vector<Task> tasks;           // with ranks elsewhere

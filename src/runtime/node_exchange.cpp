@@ -60,7 +60,7 @@ void send_letter(Movement& movement, Exchange&& exchange) {
   NodeExchange& node = here();
   const int place = node.place_of[static_cast<std::size_t>(exchange.rank)];
   std::vector<std::shared_ptr<Block>> made;  // until the letter holds references of its own
-  LetterWriter letter(movement.ticket, movement.phase, node.epoch);
+  LetterWriter letter(movement.ticket, movement.words, movement.phase, node.epoch);
   std::int64_t copied = 0;
   for (auto& box : exchange.boxes) {
     if (box.fresh) announce_new(movement, box);
@@ -188,7 +188,7 @@ bool read_letters(NodeExchange& node) {
       NodeTask& task = *expected.front();
       const auto ticket = letter.ticket();
       if (!same_call(task.owner->ticket, task.owner->phase, task.bytes, ticket, letter.phase(), letter.bytes())) {
-        spread_failure(FailureKind::mismatch, mismatch_words(runtime().rank, task.owner->ticket.text, task.peer, ticket.text));
+        spread_failure(FailureKind::mismatch, mismatch_words(runtime().rank, task.owner->words.text(), task.peer, letter.words().text()));
         return true;
       }
       expected.pop_front();

@@ -35,13 +35,17 @@ PlacedBox read_box(const std::uint64_t*& word, std::size_t ndim) {
   return box;
 }
 
-LetterWriter::LetterWriter(const Ticket& ticket, std::uint32_t phase, std::uint64_t epoch) : text_(std::string_view(ticket.text).substr(0, text_limit)) {
+LetterWriter::LetterWriter(const Ticket& ticket, const Words& words, std::uint32_t phase, std::uint64_t epoch) {
+  if (words.details) details_ = std::string_view(*words.details).substr(0, text_limit);
   head_.list = ticket.list;
   head_.sequence = ticket.sequence;
   head_.hash = ticket.hash;
   head_.phase = phase;
   head_.epoch = epoch;
-  head_.text_bytes = static_cast<std::uint32_t>(text_.size());
+  head_.call = words.call;
+  head_.before = words.before;
+  head_.has_before = words.has_before ? 1 : 0;
+  head_.details_bytes = static_cast<std::uint32_t>(details_.size());
 }
 
 void LetterWriter::add(const StridedBox& box, const Arena& arena) {
@@ -67,7 +71,7 @@ std::uint64_t LetterWriter::most_bytes(std::size_t boxes, std::uint64_t longest)
 
 void LetterWriter::send(LetterBox& box, ArenaStore& store) {
   head_.words = static_cast<std::uint32_t>(words_.size());
-  const std::uint64_t words = 8 * words_.size(), front = sizeof head_ + in_words(text_.size());
+  const std::uint64_t words = 8 * words_.size(), front = sizeof head_ + in_words(details_.size());
   const bool far = front + words > box.longest() - 64 || !box.has_room(front + words);
   if (far) {
     const auto block = store.allocate(words);
@@ -78,22 +82,24 @@ void LetterWriter::send(LetterBox& box, ArenaStore& store) {
   }
   std::byte* at = box.begin(front + (far ? 0 : words));
   std::memcpy(at, &head_, sizeof head_);
-  std::memcpy(at + sizeof head_, text_.data(), text_.size());
+  if (!details_.empty()) std::memcpy(at + sizeof head_, details_.data(), details_.size());
   if (!far) std::memcpy(at + front, words_.data(), words);
   box.publish();
 }
 
 LetterReader::LetterReader(const std::byte* at, ArenaStore& store) {
   std::memcpy(&head_, at, sizeof head_);
-  text_ = {reinterpret_cast<const char*>(at) + sizeof head_, head_.text_bytes};
+  details_ = {reinterpret_cast<const char*>(at) + sizeof head_, head_.details_bytes};
   if (head_.far_place >= 0) {
     far_ = store.adopt({head_.far_place, head_.far_number}, 8 * std::size_t{head_.words});
     word_ = reinterpret_cast<const std::uint64_t*>(far_->data());
   } else {
-    word_ = reinterpret_cast<const std::uint64_t*>(at + sizeof head_ + in_words(text_.size()));
+    word_ = reinterpret_cast<const std::uint64_t*>(at + sizeof head_ + in_words(details_.size()));
   }
 }
 
-Ticket LetterReader::ticket() const { return {head_.list, head_.sequence, head_.hash, std::string(text_)}; }
+Words LetterReader::words() const {
+  return {head_.call, head_.before, head_.has_before != 0, std::make_shared<const std::string>(details_)};
+}
 
 }  // namespace meshwise::detail

@@ -8,6 +8,7 @@
 #include "meshwise/runtime/sequence.hpp"
 #include "meshwise/runtime/transport.hpp"
 #include "runtime/arena_store.hpp"
+#include "runtime/ledger.hpp"
 #include "runtime/letter_box.hpp"
 
 namespace meshwise::detail {
@@ -27,18 +28,19 @@ PlacedBox read_box(const std::uint64_t*& word, std::size_t ndim);
 struct LetterHead {
   std::uint64_t list = 0, sequence = 0, hash = 0;
   std::int64_t bytes = 0;
-  std::uint32_t phase = 0, text_bytes = 0, words = 0;
+  std::uint32_t phase = 0, details_bytes = 0, words = 0, has_before = 0;
   std::int32_t far_place = -1;  // the boxes are in a block of their own
   std::uint32_t far_number = 0;
   std::int32_t shared_place = -1;
   std::uint32_t shared_number = 0, shared_bytes = 0;
   std::uint64_t epoch = 0;
+  CallWords call, before;
 };
 static_assert(sizeof(LetterHead) % 8 == 0);
 
 class LetterWriter {
  public:
-  LetterWriter(const Ticket& ticket, std::uint32_t phase, std::uint64_t epoch);
+  LetterWriter(const Ticket& ticket, const Words& words, std::uint32_t phase, std::uint64_t epoch);
   /// Local. A box in shared memory; the letter takes a reference to its block.
   void add(const StridedBox& box, const Arena& arena);
   void set_shared(const Block& block, const Arena& arena);
@@ -50,7 +52,7 @@ class LetterWriter {
   static std::uint64_t most_bytes(std::size_t boxes, std::uint64_t longest);
 
  private:
-  std::string_view text_;
+  std::string_view details_;
   LetterHead head_;
   std::vector<std::uint64_t> words_;
 };
@@ -58,7 +60,9 @@ class LetterWriter {
 class LetterReader {
  public:
   LetterReader(const std::byte* at, ArenaStore& store);
-  Ticket ticket() const;
+  Ticket ticket() const { return {head_.list, head_.sequence, head_.hash}; }
+  /// Local. What the sender says of its call.
+  Words words() const;
   std::uint32_t phase() const { return head_.phase; }
   std::uint64_t epoch() const { return head_.epoch; }
   std::int64_t bytes() const { return head_.bytes; }
@@ -70,7 +74,7 @@ class LetterReader {
 
  private:
   LetterHead head_;
-  std::string_view text_;
+  std::string_view details_;
   std::shared_ptr<Block> far_{};
   mutable const std::uint64_t* word_ = nullptr;
 };

@@ -104,7 +104,8 @@ void pump_all(bool sending) {
 void send_head(Task& task) {
   Runtime& r = runtime();
   const Movement& owner = *task.owner;
-  const std::string_view text = std::string_view(owner.ticket.text).substr(0, text_limit);
+  const std::string words = owner.words.text();
+  const std::string_view text = std::string_view(words).substr(0, text_limit);
   const bool small = travels_inline(task.payload.bytes());
   Header header;
   header.magic = header_magic;
@@ -154,7 +155,7 @@ void expect_head(Lane& lane, int peer) {
 }
 
 bool same_call(const Header& header, const Task& task) {
-  const Ticket theirs{header.list, header.sequence, header.hash, {}};
+  const Ticket theirs{header.list, header.sequence, header.hash};
   return header.magic == header_magic &&
          same_call(task.owner->ticket, task.owner->phase, task.payload.bytes(), theirs, header.phase, header.bytes);
 }
@@ -282,7 +283,7 @@ void on_head_received(int peer, std::int64_t bytes) {
             std::min(static_cast<std::size_t>(header.text_bytes), static_cast<std::size_t>(bytes) - sizeof header)};
   }
   if (!whole || !same_call(header, task)) {
-    return spread_failure(FailureKind::mismatch, mismatch_words(r.rank, task.owner->ticket.text, peer, text));
+    return spread_failure(FailureKind::mismatch, mismatch_words(r.rank, task.owner->words.text(), peer, text));
   }
   lane.heads.pop_front();
   task.head_done = true;
@@ -358,13 +359,13 @@ std::shared_ptr<Transfer> post_phase(const Ticket& ticket, std::uint32_t phase, 
   for (const auto& exchange : near_sends) wait_for_room_on_node(ticket, exchange);
   auto movement = std::make_shared<Movement>();
   movement->ticket = ticket;
-  if (movement->ticket.text.empty()) movement->ticket.text = r.ledger.text_of(ticket.list, ticket.sequence);
+  movement->words = r.ledger.words_of(ticket.list, ticket.sequence);
   movement->phase = phase;
   movement->keep = std::move(keep);
   movement->tasks = std::move(tasks);
   movement->unfinished = movement->tasks.size() + 1;
   bool wakes = false;
-  run_local_part(movement->ticket.text, [&] {
+  run_local_part(movement->words.call.operation.data(), [&] {
     const std::scoped_lock hold(r.lock);
     movement->self = r.engine.live.insert(r.engine.live.end(), movement);
     ++r.engine.live_count;
@@ -400,7 +401,7 @@ void Movement::wait() {
     ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
     return ranks;
   };
-  wait_for([this] { return done(); }, {.what = "a transfer", .ticket = &ticket, .peers = peers});
+  wait_for([this] { return done(); }, {.what = "a transfer", .ticket = &ticket, .words = &words, .peers = peers});
 }
 
 }  // namespace meshwise::detail

@@ -27,6 +27,7 @@ inline void relax() {
 struct Waiting {
   std::string_view what;
   const Ticket* ticket = nullptr;             // the call, if it is one
+  const Words* words = nullptr;               // of the call, where the ledger may have forgotten it
   std::function<std::vector<int>()> peers{};  // the ranks it needs
   bool through_failure = false;               // a goodbye goes on after a failure
 };
