@@ -44,3 +44,12 @@ function(meshwise_add_library)
     target_link_options(meshwise PUBLIC $<BUILD_INTERFACE:-fsanitize=${MESHWISE_SANITIZE}>)
   endif()
 endfunction()
+
+# The command meshwise, src/tools/command/*.cpp; in bin/, because `meshwise` is the library's name to the build.
+function(meshwise_add_command)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/tools/command/*.cpp)
+  add_executable(meshwise_command ${sources})
+  set_target_properties(meshwise_command PROPERTIES OUTPUT_NAME meshwise RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+  target_include_directories(meshwise_command PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(meshwise_command PRIVATE meshwise_settings meshwise CLI11::CLI11 nlohmann_json::nlohmann_json)
+endfunction()
