@@ -19,6 +19,16 @@ function(meshwise_add_room room)
     set_source_files_properties(${kernels} PROPERTIES
       COMPILE_OPTIONS "$<$<CONFIG:Release>:-O3>;-fno-math-errno;-fno-trapping-math")
   endif()
+  # One source an instruction set, chosen by function pointer at run time.
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+    foreach(source IN LISTS kernels)
+      if(source MATCHES "_avx2.cpp$")
+        set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -mavx2)
+      elseif(source MATCHES "_avx512.cpp$")
+        set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -mavx512f -mavx512bw -mavx512vl)
+      endif()
+    endforeach()
+  endif()
 endfunction()
 
 # All rooms as the one library that users link. Static unless BUILD_SHARED_LIBS says otherwise.
