@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t copied_bytes = std::size_t{16} << 20, exchanged_bytes = std::size_t{4} << 20;
 constexpr double memory_seconds = 0.06, exchange_seconds = 0.08;
-constexpr int tag = 1, pings = 200;
+constexpr int tag = 1, pings = 20, ping_rounds = 10;
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
@@ -145,9 +145,13 @@ class Probe {
     share.alone = rate(exchange_time(alone));
     meet();
     if (!alone) return share;
-    const auto start = now();
-    for (int k = 0; k < pings; ++k) exchange(*alone, 8);
-    share.latency = (now() - start) / pings;
+    // The best of several rounds: in the others somebody else had the core.
+    for (int round = 0; round < ping_rounds; ++round) {
+      const auto start = now();
+      for (int k = 0; k < pings; ++k) exchange(*alone, 8);
+      const auto each = (now() - start) / pings;
+      share.latency = round == 0 ? each : std::min(share.latency, each);
+    }
     return share;
   }
 
