@@ -1,4 +1,5 @@
 // ranks: 1 2 3 4 6 8
+// hosts: 2x2 4x1
 // devices_per_rank: 8 4@2 2@3
 // variant: nodes1 ranks=4 MESHWISE_NODE_SIZE=1
 // variant: nodes2 ranks=4 MESHWISE_NODE_SIZE=2

@@ -1,5 +1,6 @@
 // Random boxes between all pairs of ranks, many transfers under way at once, completed in any order; with chunks from 1 byte to 1 MiB.
 // ranks: 1 2 3 4 6 8
+// hosts: 2x2 4x1
 // devices_per_rank: 8
 // timeout: 120
 // variant: chunk1 ranks=2 MESHWISE_CHUNK_BYTES=1 MESHWISE_WINDOW=2

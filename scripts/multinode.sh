@@ -166,7 +166,7 @@ bring_up() {
 
 # run PPN [OPTIONS] PROGRAM...
 run() {
-  local ppn=$1 status at
+  local ppn=$1 at
   shift
   [[ $ppn =~ ^[1-9][0-9]*$ ]] || { say "a number of ranks a host, not '$ppn'"; exit 2; }
   (($#)) || usage
@@ -193,8 +193,6 @@ run() {
   fi
   inside "$self" job "$state" "$hosts" "$ppn" "$PWD" "${words[@]}" <&0 &
   wait $!
-  status=$?
-  return $status
 }
 
 name=${MESHWISE_HOSTS:-hosts}
@@ -237,10 +235,8 @@ case $action in
       if [[ -O $state && -s $state/init ]] && ! find_init; then rm -rf "$state"; fi
     done
     state=$(mktemp -d "${TMPDIR:-/tmp}/meshwise-once.XXXXXX") || exit 1
+    trap tear_down EXIT
     bring_up "$count" "$rate" setpriv --pdeathsig KILL
-    run "$ppn" "$@"
-    status=$?
-    tear_down
-    exit $status ;;
+    run "$ppn" "$@" ;;
   *) usage ;;
 esac

@@ -11,7 +11,6 @@
 #include "meshwise/plan/propagation.hpp"
 #include "meshwise/runtime/collectives.hpp"
 #include "meshwise/runtime/environment.hpp"
-#include "meshwise/runtime/node.hpp"
 #include "meshwise/runtime/watch.hpp"
 
 namespace meshwise {
@@ -194,11 +193,6 @@ Array reshard(const Array& x, const PartitionSpec& spec) {
     throw PlacementError(fmt::format("reshard: argument x is on one device, {}, which has no mesh axes for {}; device_put it to a NamedSharding", to_string(x.sharding()),
                                      to_string(spec)));
   return reshard(x, x.sharding().is_single_device() ? x.sharding() : Sharding(NamedSharding(x.sharding().mesh(), spec)));
-}
-
-std::string explain(const Array& x, const Sharding& target) {
-  target.check_fits(x.shape());
-  return explain(x.shape(), x.dtype(), x.sharding(), target, detail::topology());
 }
 
 }  // namespace meshwise

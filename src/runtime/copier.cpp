@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::int64_t long_run = 512;         // from here on a run is worth its own stream
 constexpr std::int64_t long_band = 512 << 10;  // bytes: a band is claimed and read while its producer's lines may still be near
+constexpr std::int64_t tile_source = 4096, tile_target = 512;
 constexpr std::int64_t short_band = 32 << 10;  // bytes: the lines around it fit the caches until the next copier comes by
 
 std::int64_t largest_power(std::int64_t n) {
@@ -32,6 +33,26 @@ std::int64_t contiguous(const Axis* axes, std::size_t count, std::int64_t run, s
     }
   }
   return run;
+}
+
+// The axes around the kernel's two turn like the wheels of a counter.
+void copy_around(CopyKernel kernel, const std::byte* from, std::byte* to, const CopyAxis* around, std::size_t count, const CopyAxis& outer,
+                 const CopyAxis& inner, std::int64_t run) {
+  std::array<std::int64_t, 8> at{};
+  for (;;) {
+    kernel(from, to, outer, inner, run);
+    std::size_t k = count;
+    for (;;) {
+      if (k == 0) return;
+      --k;
+      from += around[k].from;
+      to += around[k].to;
+      if (++at[k] < around[k].extent) break;
+      from -= around[k].from * around[k].extent;
+      to -= around[k].to * around[k].extent;
+      at[k] = 0;
+    }
+  }
 }
 
 }  // namespace
@@ -89,7 +110,7 @@ Copier::Copier(std::size_t ndim, const std::int64_t* extents, const std::int64_t
 
 void Copier::make(const Axis* axes, std::size_t count, std::int64_t run, std::int64_t total_bytes) {
   run_ = run;
-  streams_ = total_bytes >= (std::int64_t{8} << 20);
+  streams_ = total_bytes >= streams_from();
   const std::int64_t source_run = contiguous(axes, count, run, &Axis::from), target_run = contiguous(axes, count, run, &Axis::to);
   short_source_ = source_run < long_run && target_run > source_run;
   short_target_ = target_run < long_run && source_run > target_run;
@@ -103,11 +124,13 @@ void Copier::make(const Axis* axes, std::size_t count, std::int64_t run, std::in
   const std::int64_t budget = std::min(source_run, target_run) < long_run ? short_band : long_band;
   run_step_ = std::min(run, long_band);
   bands_ = (run + run_step_ - 1) / run_step_;
-  std::int64_t unit = run_step_;
-  if (bands_ > 1) unit = budget;  // the run is cut: a band is a part of one
+  transposes_ = count > 1 && axes_[count - 1].to == run && std::abs(axes_[count - 2].from) < std::abs(axes_[count - 1].from);
+  std::int64_t unit = bands_ > 1 ? budget : run_step_;  // a cut run: a band is a part of one
   for (std::size_t k = count; k-- > 0;) {
     Axis& axis = axes_[k];
-    const std::int64_t room = std::max<std::int64_t>(budget / unit, 1);
+    std::int64_t room = std::max<std::int64_t>(budget / unit, 1);
+    // A transposition's tile: a few lines of each of a page's worth of target rows, which the translation buffers hold.
+    if (transposes_ && k + 2 >= count) room = std::max<std::int64_t>((k + 1 == count ? tile_target : tile_source) / run, 1);
     axis.step = axis.extent <= room ? axis.extent : largest_power(room);
     unit = axis.step < axis.extent ? budget : unit * axis.extent;
     bands_ *= (axis.extent + axis.step - 1) / axis.step;
@@ -149,28 +172,11 @@ void Copier::run(const std::byte* from, std::byte* to, std::int64_t band) const 
   }
   constexpr CopyAxis once{1, 0, 0};
   const CopyAxis inner = count_ > 0 ? box[count_ - 1U] : once, next = count_ > 1 ? box[count_ - 2U] : once;
-  const bool transposes = count_ > 1 && inner.to == run_ && std::abs(next.from) < std::abs(inner.from);
-  const CopyKernels& kernels = portable_copy_kernels;
+  const CopyKernels& kernels = copy_kernels(kernel_set());
   const CopyKernel kernel =
-      transposes ? (streams_ ? kernels.transposed_streamed : kernels.transposed) : (streams_ ? kernels.runs_streamed : kernels.runs);
-  if (outside == 0) return kernel(from, to, next, inner, run);
-  // The axes around the kernel's two, like the wheels of a counter.
-  const CopyAxis* around = box.data() + (count_ - 2U - outside);
-  std::array<std::int64_t, most> at{};
-  for (;;) {
-    kernel(from, to, next, inner, run);
-    std::size_t k = outside;
-    for (;;) {
-      if (k == 0) return;
-      --k;
-      from += around[k].from;
-      to += around[k].to;
-      if (++at[k] < around[k].extent) break;
-      from -= around[k].from * around[k].extent;
-      to -= around[k].to * around[k].extent;
-      at[k] = 0;
-    }
-  }
+      transposes_ ? (streams_ ? kernels.transposed_streamed : kernels.transposed) : (streams_ ? kernels.runs_streamed : kernels.runs);
+  copy_around(kernel, from, to, box.data() + (count_ - std::min<std::size_t>(count_, outside + 2)), outside, next, inner, run);
+  if (streams_) kernels.fence();
 }
 
 }  // namespace meshwise::detail

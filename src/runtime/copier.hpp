@@ -43,7 +43,7 @@ class Copier {
   std::int64_t run_ = 0, run_step_ = 0;           // bytes that stand together in both
   std::int64_t from_offset_ = 0, to_offset_ = 0;  // axes are turned so that the target's strides are positive
   std::uint8_t count_ = 0;
-  bool short_source_ = false, short_target_ = false, streams_ = false;
+  bool short_source_ = false, short_target_ = false, streams_ = false, transposes_ = false;
   std::array<Axis, most> axes_;  // outermost first; the first count_ are meant
   std::vector<Axis> outer_;      // where there are more: a band is one point of these
 };
