@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
   bench::Rounds rounds;
   const auto us = rounds.add(ours), peer = rounds.add(allgather), nt = rounds.add([&] { roofline(); });
   rounds.run(7);
-  const auto name = fmt::format("{0} x {0} float64, P(\"x\") to P()", side);
+  const auto name = fmt::format("{0} x {0} float64, P('x') to P()", side);
   bench::print_row(rounds, "replicate", name, problem.bytes, "MPI_Allgather", peer, us,
                    problem.ranks == 4 ? std::optional(6.0) : std::nullopt);
   bench::print_row(rounds, "replicate", name, problem.bytes, "nt, each rank the whole", nt, us, {});

@@ -59,7 +59,7 @@ if [[ -n $python ]]; then
     [[ -x $peers/mpi/bin/python ]] || "$interpreter" -m venv --system-site-packages "$peers/mpi"
     "$peers/mpi/bin/python" -c 'import mpi4py_fft' 2>/dev/null || attempt mpi4py-fft "$peers/mpi/bin/pip" install 'numpy<2' mpi4py-fft
     if ! "$peers/mpi/bin/python" -c 'import heat' 2>/dev/null; then
-      attempt "torch, for heat" apt python3-torch python3-scipy && attempt heat "$peers/mpi/bin/pip" install --no-deps 'heat<1.5'
+      attempt "torch, for heat" apt python3-torch python3-torchvision python3-scipy && attempt heat "$peers/mpi/bin/pip" install --no-deps 'heat<1.5'
     fi
     # One of its own: it wants a newer numpy than Debian's torch.
     [[ -x $peers/jax/bin/python ]] || "$interpreter" -m venv "$peers/jax"

@@ -141,7 +141,7 @@ bring_up() {
   trap 'interrupted 143' TERM
   trap 'interrupted 129' HUP
   tear_down
-  mkdir -p -m 700 "$state" || exit 1
+  mkdir -m 700 "$state" || exit 1
   : >"$state/said"
   local make=()
   ((EUID == 0)) || make=(--user --map-root-user)
