@@ -126,6 +126,8 @@ void describe(const Ticket& ticket, std::shared_ptr<const std::string> details) 
 
 void describe(const Ticket& ticket, std::string details) { describe(ticket, std::make_shared<const std::string>(std::move(details))); }
 
+std::string words_of(const Ticket& ticket) { return runtime().ledger.text_of(ticket.list, ticket.sequence); }
+
 CallbackScope::CallbackScope(std::string_view what) : outer_(runtime().callback) { runtime().callback = what; }
 CallbackScope::~CallbackScope() { runtime().callback = outer_; }
 

@@ -55,7 +55,7 @@ Links calibrate() {
   quiesce();  // a transfer under way would be measured with it
   const detail::Call call{.operation = "calibrate", .hash = detail::hash_text("calibrate")};
   auto ticket = detail::enter_world_call(call);
-  detail::describe(ticket, call, "");
+  detail::describe(ticket, "");
   const auto measured = detail::measure_links(ticket);
   // Only rank 0's file is asked: other hosts may have others, or none.
   std::string text;

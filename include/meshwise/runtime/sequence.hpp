@@ -41,6 +41,8 @@ Ticket enter_world_call(const Call& call);
 /// Local. Adds to what is said of a call in messages ("#12 device_put float32[8,16] DETAILS"); call it before posting any. May be empty.
 void describe(const Ticket& ticket, std::shared_ptr<const std::string> details);
 void describe(const Ticket& ticket, std::string details);
+/// Local. The call in words, and the one before it on the same devices; empty when it is no longer among this rank's last calls.
+std::string words_of(const Ticket& ticket);
 
 /// Local. While it lives, Collective calls throw Error: user callbacks run inside one.
 class CallbackScope {
