@@ -71,7 +71,7 @@ Moved place(const Array& x, const Sharding& target, const Ticket& ticket) {
 
 std::vector<LocalShard> bring(const Array& x, const Sharding& target, const Ticket& ticket) {
   auto moved = place(x, target, ticket);
-  if (moved.transfer != nullptr) moved.transfer->wait();
+  settle(moved.shards, moved.transfer);
   return std::move(moved.shards);
 }
 
