@@ -12,7 +12,12 @@ namespace meshwise::detail {
 class LetterBox {
  public:
   LetterBox() = default;
-  LetterBox(std::byte* at, std::uint64_t bytes) : ring_(reinterpret_cast<Ring*>(at)), capacity_(bytes - sizeof(Ring)) {}
+  /// Local. With `goes_on` it begins where an earlier reader or writer stopped.
+  LetterBox(std::byte* at, std::uint64_t bytes, bool goes_on = false) : ring_(reinterpret_cast<Ring*>(at)), capacity_(bytes - sizeof(Ring)) {
+    if (!goes_on) return;
+    written_ = known_written_ = ring_->written.load(std::memory_order_acquire);
+    read_ = known_read_ = ring_->read.load(std::memory_order_acquire);
+  }
 
   /// Local. The longest letter that surely finds room once the reader has emptied the box.
   std::uint64_t longest() const { return capacity_ / 4; }
