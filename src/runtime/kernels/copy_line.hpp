@@ -48,9 +48,6 @@ using Unsigned = typename UnsignedOf<Bytes>::Type;
 
 using Lane = Vector<std::uint8_t, 16>;
 using Wide = Vector<std::uint8_t, 16 * lanes>;
-struct LanePair {
-  Lane first, second;
-};
 struct Line {
   Wide part[parts];
 };
@@ -64,6 +61,13 @@ MESHWISE_INLINE T load(const std::byte* from) {
 template <class T>
 MESHWISE_INLINE void store(std::byte* to, const T& value) {
   __builtin_memcpy(to, &value, sizeof value);
+}
+
+// Part by part: the compiler would move the whole struct through the stack, by halves that the loads behind must wait for.
+MESHWISE_INLINE Line load_line(const std::byte* from) {
+  Line line;
+  for (int p = 0; p < parts; ++p) line.part[p] = load<Wide>(from + 16 * lanes * p);
+  return line;
 }
 
 template <class V, std::size_t... I>
@@ -125,7 +129,11 @@ MESHWISE_INLINE void copy_small(std::byte* to, const std::byte* from, std::int64
     store(to, first);
     store(to + n - static_cast<std::int64_t>(sizeof(T)), last);
   };
-  if (n >= 32) return ends(LanePair{});
+  if (n >= 32) {
+    const Lane a = load<Lane>(from), b = load<Lane>(from + 16), c = load<Lane>(from + n - 32), d = load<Lane>(from + n - 16);
+    store(to, a), store(to + 16, b), store(to + n - 32, c), store(to + n - 16, d);
+    return;
+  }
   if (n >= 16) return ends(Lane{});
   if (n >= 8) return ends(std::uint64_t{});
   if (n >= 4) return ends(std::uint32_t{});
@@ -139,8 +147,8 @@ MESHWISE_INLINE void copy_run(std::byte* to, const std::byte* from, std::int64_t
     return;
   }
   std::int64_t k = 0;
-  for (; k + line_bytes <= n; k += line_bytes) put<false>(to + k, load<Line>(from + k));
-  if (k < n) put<false>(to + n - line_bytes, load<Line>(from + n - line_bytes));
+  for (; k + line_bytes <= n; k += line_bytes) put<false>(to + k, load_line(from + k));
+  if (k < n) put<false>(to + n - line_bytes, load_line(from + n - line_bytes));
 }
 
 }  // namespace

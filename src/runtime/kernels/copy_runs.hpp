@@ -53,6 +53,9 @@ void runs(const std::byte* from, std::byte* to, const CopyAxis& outer, const Cop
 
 // ---- past the caches
 
+constexpr std::int64_t fetch_ahead =
+    4096;  // bytes of the source: short runs are fetched before they are needed, also those of the next band
+
 // The hardware's prefetcher begins anew at every run, so each run fetches the next one's lines.
 MESHWISE_INLINE void stream_run(std::byte* to, const std::byte* from, std::int64_t n, const std::byte* next) {
   const std::int64_t head = to_line_end(to) < n ? to_line_end(to) : n;
@@ -61,13 +64,13 @@ MESHWISE_INLINE void stream_run(std::byte* to, const std::byte* from, std::int64
   for (; k + 2 * line_bytes <= n; k += 2 * line_bytes) {
     __builtin_prefetch(next + k);
     __builtin_prefetch(next + k + line_bytes);
-    const Line first = load<Line>(from + k), second = load<Line>(from + k + line_bytes);
+    const Line first = load_line(from + k), second = load_line(from + k + line_bytes);
     put<true>(to + k, first);
     put<true>(to + k + line_bytes, second);
   }
   if (k + line_bytes <= n) {
     __builtin_prefetch(next + k);
-    put<true>(to + k, load<Line>(from + k));
+    put<true>(to + k, load_line(from + k));
     k += line_bytes;
   }
   copy_small(to + k, from + k, n - k);
@@ -98,12 +101,14 @@ MESHWISE_INLINE Line gathered_line(const std::byte* from, std::int64_t step) {
 template <std::int64_t Bytes>
 void gather_lines(const std::byte* from, std::byte* to, const CopyAxis& axis) {
   constexpr std::int64_t each = line_bytes / Bytes;
+  const std::int64_t step = axis.from < 0 ? -axis.from : axis.from, ahead = fetch_ahead / (step < 64 ? 64 : step) + 1;
   std::int64_t j = 0;
   const std::int64_t head = to_line_end(to) / Bytes;
   for (; j < axis.extent && j < head; ++j) __builtin_memcpy(to + j * Bytes, from + j * axis.from, Bytes);
   const std::byte* source = from + j * axis.from;
   std::byte* target = to + j * Bytes;
   for (; j + each <= axis.extent; j += each) {
+    for (std::int64_t k = 0; k < each; ++k) __builtin_prefetch(source + (ahead + k) * axis.from);
     put<true>(target, gathered_line<Bytes>(source, axis.from));
     source += each * axis.from;
     target += line_bytes;
@@ -125,12 +130,13 @@ void gather_staged(const std::byte* from, std::byte* to, const CopyAxis& axis, s
       k = line_bytes;
       begin = 0;
     }
-    for (; k + line_bytes <= end; k += line_bytes) put<true>(line + k, load<Line>(stage + k));
+    for (; k + line_bytes <= end; k += line_bytes) put<true>(line + k, load_line(stage + k));
     line += k;
     end -= k;
-    if (k > 0) put<false>(stage, load<Line>(stage + k));
+    if (k > 0) put<false>(stage, load_line(stage + k));
   };
   for (std::int64_t j = 0; j < axis.extent; ++j) {
+    for (std::int64_t k = 0; k < run; k += line_bytes) __builtin_prefetch(from + (axis.from < 0 ? -fetch_ahead : fetch_ahead) + k);
     copy_run(stage + end, from, run);
     end += run;
     from += axis.from;
@@ -160,7 +166,10 @@ void gather(const std::byte* from, std::byte* to, const CopyAxis& axis, std::int
       case 32:
         return gather_lines<32>(from, to, axis);
       case 64:
-        for (std::int64_t j = 0; j < axis.extent; ++j) put<true>(to + j * line_bytes, load<Line>(from + j * axis.from));
+        for (std::int64_t j = 0; j < axis.extent; ++j) {
+          __builtin_prefetch(from + j * axis.from + (axis.from < 0 ? -fetch_ahead : fetch_ahead));
+          put<true>(to + j * line_bytes, load_line(from + j * axis.from));
+        }
         return;
       default:
         break;
