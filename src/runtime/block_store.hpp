@@ -22,7 +22,7 @@ struct SizeClass {
   std::uint32_t number = 0;
   std::uint64_t capacity = 0;
 };
-inline constexpr std::uint32_t size_class_count = 8 + 4 * 55;
+inline constexpr std::uint32_t size_class_count = 8 + 4 * 54;  // up to 2^63 bytes
 SizeClass size_class_for(std::uint64_t bytes);
 std::uint64_t capacity_of(std::uint32_t size_class);
 

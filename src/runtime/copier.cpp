@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t long_run = 512;         // from here on a run is worth its own stream
 constexpr std::int64_t long_band = 512 << 10;  // bytes: a band is claimed and read while its producer's lines may still be near
-constexpr std::int64_t tile_source = 4096, tile_target = 512;
+constexpr std::int64_t tile_source = 4096, tile_target = 2048;
 constexpr std::int64_t short_band = 32 << 10;  // bytes: the lines around it fit the caches until the next copier comes by
 
 std::int64_t largest_power(std::int64_t n) {
@@ -123,8 +123,14 @@ void Copier::make(const Axis* axes, std::size_t count, std::int64_t run, std::in
   count_ = static_cast<std::uint8_t>(count);
   const std::int64_t budget = std::min(source_run, target_run) < long_run ? short_band : long_band;
   run_step_ = std::min(run, long_band);
-  bands_ = (run + run_step_ - 1) / run_step_;
+  bands_ = run <= long_band ? 1 : (run + run_step_ - 1) / run_step_;
   transposes_ = count > 1 && axes_[count - 1].to == run && std::abs(axes_[count - 2].from) < std::abs(axes_[count - 1].from);
+  std::int64_t whole = run;
+  for (std::size_t k = 0; k < count; ++k) whole *= axes_[k].extent;
+  if (whole <= budget && outer_.empty()) {  // small ones are many: no division
+    for (std::size_t k = 0; k < count; ++k) axes_[k].step = axes_[k].extent;
+    return;
+  }
   std::int64_t unit = bands_ > 1 ? budget : run_step_;  // a cut run: a band is a part of one
   for (std::size_t k = count; k-- > 0;) {
     Axis& axis = axes_[k];
@@ -172,7 +178,7 @@ void Copier::run(const std::byte* from, std::byte* to, std::int64_t band) const 
   }
   constexpr CopyAxis once{1, 0, 0};
   const CopyAxis inner = count_ > 0 ? box[count_ - 1U] : once, next = count_ > 1 ? box[count_ - 2U] : once;
-  const CopyKernels& kernels = copy_kernels(kernel_set());
+  const CopyKernels& kernels = copy_kernels();
   const CopyKernel kernel =
       transposes_ ? (streams_ ? kernels.transposed_streamed : kernels.transposed) : (streams_ ? kernels.runs_streamed : kernels.runs);
   copy_around(kernel, from, to, box.data() + (count_ - std::min<std::size_t>(count_, outside + 2)), outside, next, inner, run);

@@ -1,6 +1,9 @@
 // Copies strided boxes at the speed of memory.
+#include <cstring>
+
 #include "meshwise/runtime/transport.hpp"
 #include "runtime/copier.hpp"
+#include "runtime/kernels/copy.hpp"
 #include "runtime/runtime.hpp"
 #include "runtime/strided.hpp"
 
@@ -9,7 +12,17 @@ namespace meshwise::detail {
 void copy_strided(const std::byte* from, std::byte* to, std::size_t ndim, const std::int64_t* extents, const std::int64_t* from_strides,
                   const std::int64_t* to_strides, std::size_t itemsize) {
   auto total = static_cast<std::int64_t>(itemsize);
-  for (std::size_t k = 0; k < ndim; ++k) total *= extents[k];
+  bool whole = true;
+  for (std::size_t k = ndim; k-- > 0;) {
+    if (extents[k] == 1) continue;
+    whole = whole && from_strides[k] == total && to_strides[k] == total;
+    total *= extents[k];
+  }
+  if (total == 0) return;
+  if (whole && total < streams_from()) {  // most copies are one run, and many are small
+    std::memcpy(to, from, static_cast<std::size_t>(total));
+    return;
+  }
   const Copier copier(ndim, extents, from_strides, to_strides, itemsize, total);
   for (std::int64_t band = 0; band < copier.bands(); ++band) copier.run(from, to, band);
 }

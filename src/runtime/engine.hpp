@@ -68,7 +68,8 @@ class Movement final : public Transfer {
   std::int64_t copied_bytes = 0;        // that this rank's copies on the node write
   std::int64_t unanswered = 0;          // receivers of short runs that this rank has not heard of
   bool near = false;                    // some of it on the node
-  std::size_t unfinished = 0;
+  std::size_t unfinished = 0;  // parts of any kind, and one for the post itself
+  std::size_t unwritten = 0;   // of these, those that write to this rank's new blocks
   std::list<std::shared_ptr<Movement>>::iterator self;
   std::atomic<bool> done_{false};
 };
@@ -146,8 +147,17 @@ std::shared_ptr<Transfer> post_phase(const Ticket& ticket, std::uint32_t phase, 
 
 /// Local. Under the lock: one part of a movement is done; with the last one the movement is.
 void finish_part(Movement& movement);
+/// Local. Under the lock: one part has written all that it writes here; with the last one the blocks that were lent before are whole.
+void part_is_written(Movement& movement);
 /// Local. Whether a message or letter belongs to this exchange number of this call.
 bool same_call(const Ticket& ticket, std::uint32_t phase, std::int64_t bytes, const Ticket& other, std::uint32_t other_phase, std::int64_t other_bytes);
+
+/// Local. The tasks of exchanges with ranks that share no memory with this one.
+std::vector<Task> make_message_tasks(std::vector<Exchange>&& sends, std::vector<Exchange>&& receives);
+/// Local. Waits until each task's pair may have so many more bytes under way.
+void wait_for_message_room(const Ticket& ticket, const std::vector<Task>& tasks);
+/// Local. Under the lock: queues and starts the movement's messages. True if some need a thread that serves them.
+bool start_messages(const std::shared_ptr<Movement>& movement);
 
 /// Local. Completion of a request that belongs to a task (transport.cpp).
 void on_head_sent(Task& task);

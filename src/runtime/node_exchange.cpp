@@ -146,8 +146,8 @@ void open_received(NodeTask& task, const LetterReader& letter) {
   auto adopted = task.adopts_from;
   for (const auto& mine : task.boxes) {
     const auto theirs = letter.next(mine.extents.size());
-    if (arena.header(theirs.location.place, theirs.location.number).unfinished.load(std::memory_order_acquire) != 0)
-      task.awaited.push_back(theirs.location);
+    const bool whole = arena.header(theirs.location.place, theirs.location.number).unfinished.load(std::memory_order_acquire) == 0;
+    if (!whole) (mine.passing == Passing::copy ? task.awaited : task.adopted).push_back(theirs.location);
     if (mine.passing != Passing::copy) {
       movement.adopted_[adopted++] = {node.store->adopt(theirs.location, theirs.block_bytes), theirs.offset,
                                       std::vector<std::int64_t>(theirs.strides, theirs.strides + mine.extents.size())};
@@ -265,15 +265,23 @@ void open_answered(NodeTask& task) {
   task.state = NodeTask::State::open;
 }
 
+/// Forgets those that are whole by now. True when none is left.
+bool all_whole(std::vector<BlockLocation>& blocks) {
+  const Arena& arena = here().store->arena();
+  std::erase_if(blocks, [&](const BlockLocation& l) { return arena.header(l.place, l.number).unfinished.load(std::memory_order_acquire) == 0; });
+  return blocks.empty();
+}
+
 bool is_finished(NodeTask& task) {
   if (task.role == NodeTask::Role::sends) return task.shared->complete.load(std::memory_order_acquire) != 0;
-  if (task.state == NodeTask::State::blocked) {
-    const Arena& arena = here().store->arena();
-    std::erase_if(task.awaited, [&](const BlockLocation& l) { return arena.header(l.place, l.number).unfinished.load(std::memory_order_acquire) == 0; });
-    if (!task.awaited.empty()) return false;
-    task.state = NodeTask::State::open;
+  if (task.state == NodeTask::State::blocked && all_whole(task.awaited)) task.state = NodeTask::State::open;
+  if (task.state != NodeTask::State::open) return false;
+  if (!task.written) {
+    if ((task.shared ? task.shared->finished.load(std::memory_order_acquire) : task.finished) != task.bands) return false;
+    task.written = true;
+    part_is_written(*task.owner);
   }
-  return (task.shared ? task.shared->finished.load(std::memory_order_acquire) : task.finished) == task.bands;
+  return all_whole(task.adopted);
 }
 
 void finish(NodeExchange& node, NodeTask& task) {
@@ -340,6 +348,7 @@ void start_on_node(Movement& movement, std::vector<Exchange>&& sends, std::vecto
   for (auto& exchange : sends) send_letter(movement, std::move(exchange));
   if (!copies.empty()) add_own(movement, std::move(copies));
   movement.unfinished += movement.node_tasks.size();
+  for (const auto& task : movement.node_tasks) movement.unwritten += task.role != NodeTask::Role::sends ? 1 : 0;
 }
 
 bool has_room_on_node(int rank, std::size_t boxes, std::int64_t bytes) {

@@ -59,7 +59,9 @@ struct NodeTask {
   SharedTask* shared = nullptr;             // where both ends may copy
   std::shared_ptr<Block> shared_block{};
   std::vector<BlockLocation> lent{};        // references that came with the letter
-  std::vector<BlockLocation> awaited{};     // lent before they were written
+  std::vector<BlockLocation> awaited{};     // that it is to copy from, and that are still being written
+  std::vector<BlockLocation> adopted{};     // lent before they were written
+  bool written = false;
 };
 
 /// Local. All exchanges on the node that are under way. Used under Runtime::lock.

@@ -67,6 +67,13 @@ bool parse_store(const std::string& text) {
   refuse("MESHWISE_STORE", text, "arena or private");
 }
 
+KernelSet parse_kernels(const std::string& text) {
+  if (text == "portable") return KernelSet::portable;
+  if (text == "avx2") return KernelSet::avx2;
+  if (text == "avx512") return KernelSet::avx512;
+  refuse("MESHWISE_KERNELS", text, "portable, avx2 or avx512");
+}
+
 bool parse_switch(const std::string& name, const std::string& text) {
   if (text == "on" || text == "1") return true;
   if (text == "off" || text == "0") return false;
@@ -103,6 +110,7 @@ Settings parse_settings(std::map<std::string, std::string> given) {
   settings.given = std::move(given);
   const Reader read(settings.given);
   if (const auto* text = read.find("MESHWISE_CHECK")) settings.check = parse_check(*text);
+  if (const auto* text = read.find("MESHWISE_KERNELS")) settings.kernels = parse_kernels(*text);
   if (const auto* text = read.find("MESHWISE_PROGRESS_THREAD")) settings.progress_thread = parse_switch("MESHWISE_PROGRESS_THREAD", *text);
   if (const auto* text = read.find("MESHWISE_STORE")) settings.arena = parse_store(*text);
   if (const auto* text = read.find("MESHWISE_FAIL_ALLOCATION")) parse_failing_allocation(*text, settings);

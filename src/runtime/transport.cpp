@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <iterator>
 #include <utility>
 
 #include "meshwise/base/error.hpp"
@@ -23,8 +22,6 @@ constexpr std::int64_t staging_budget = std::int64_t{16}
 
 // Of what a peer may not have looked at yet: it lies in that peer's memory, outside of every account.
 std::int64_t eager_limit() { return std::min(runtime().settings.run_ahead, std::int64_t{16} << 20); }
-
-constexpr std::int64_t large_on_node = std::int64_t{4} << 20;  // from here on a copy is worth waking a thread for
 
 bool travels_inline(std::int64_t bytes) { return bytes <= std::min(inline_limit, runtime().settings.chunk_bytes); }
 
@@ -58,6 +55,7 @@ void finish_task(Task& task) {
   Engine& engine = runtime().engine;
   lane_of(task).bytes -= task.payload.bytes();
   if (!travels_inline(task.payload.bytes())) --engine.chunked;
+  if (!task.outgoing) part_is_written(*task.owner);
   finish_part(*task.owner);
 }
 
@@ -160,7 +158,9 @@ bool same_call(const Header& header, const Task& task) {
          same_call(task.owner->ticket, task.owner->phase, task.payload.bytes(), theirs, header.phase, header.bytes);
 }
 
-std::vector<Task> make_tasks(std::vector<Exchange>&& sends, std::vector<Exchange>&& receives) {
+}  // namespace
+
+std::vector<Task> make_message_tasks(std::vector<Exchange>&& sends, std::vector<Exchange>&& receives) {
   std::vector<Task> tasks;
   tasks.reserve(sends.size() + receives.size());
   for (const bool outgoing : {false, true}) {
@@ -175,8 +175,7 @@ std::vector<Task> make_tasks(std::vector<Exchange>&& sends, std::vector<Exchange
   return tasks;
 }
 
-// Under the lock: queues and starts the movement's tasks. True if some need a thread that serves them.
-bool start(const std::shared_ptr<Movement>& movement) {
+bool start_messages(const std::shared_ptr<Movement>& movement) {
   Engine& engine = runtime().engine;
   bool chunks = false;
   for (auto& task : movement->tasks) {
@@ -203,7 +202,7 @@ bool start(const std::shared_ptr<Movement>& movement) {
 }
 
 // A pair's unfinished bytes are bounded: a fast rank waits here for movements that are older than the one it brings.
-void wait_for_room(const Ticket& ticket, const std::vector<Task>& tasks) {
+void wait_for_message_room(const Ticket& ticket, const std::vector<Task>& tasks) {
   Runtime& r = runtime();
   for (const auto& task : tasks) {
     const auto room = [&] {
@@ -216,50 +215,6 @@ void wait_for_room(const Ticket& ticket, const std::vector<Task>& tasks) {
     wait_for(room, {.what = "room for another transfer", .ticket = &ticket, .peers = [&] { return std::vector<int>{task.peer}; }});
   }
 }
-
-// A room in the letter box, and a bound on what the peer has not copied yet.
-void wait_for_room_on_node(const Ticket& ticket, const Exchange& exchange) {
-  Runtime& r = runtime();
-  std::int64_t bytes = 0;
-  for (const auto& box : exchange.boxes) bytes += box.bytes();
-  const int rank = static_cast<int>(exchange.rank);
-  const auto room = [&] {
-    const std::scoped_lock hold(r.lock);
-    return has_room_on_node(rank, exchange.boxes.size(), bytes);
-  };
-  wait_for(room, {.what = "room for another transfer", .ticket = &ticket, .peers = [&] { return std::vector<int>{rank}; }});
-}
-
-/// Takes the exchanges with ranks that share memory with this one out of the list.
-std::vector<Exchange> on_node(std::vector<Exchange>& all) {
-  const auto first = std::stable_partition(all.begin(), all.end(), [](const Exchange& e) { return !shares_memory_with(static_cast<int>(e.rank)); });
-  std::vector<Exchange> near(std::make_move_iterator(first), std::make_move_iterator(all.end()));
-  all.erase(first, all.end());
-  std::erase_if(near, [](Exchange& e) {
-    std::erase_if(e.boxes, [](const StridedBox& box) { return box.bytes() == 0; });
-    return e.boxes.empty();  // both ends know that there is nothing to say
-  });
-  return near;
-}
-
-// The peers are usually at the same call: a short exchange is done before anything else could be.
-bool spin(const Movement& movement) {
-  Runtime& r = runtime();
-  if (!movement.near || r.crowded) return false;
-  const MainServes serving;
-  for (int turn = 0; turn < 400; ++turn) {
-    {
-      const std::scoped_lock hold(r.lock);
-      if (serve_node(r, true)) turn = 0;
-    }
-    if (movement.done()) return true;
-    if (r.failure.is_set()) return false;
-    relax();
-  }
-  return false;
-}
-
-}  // namespace
 
 void on_head_sent(Task& task) {
   task.head_done = true;
@@ -323,85 +278,6 @@ void on_chunk_received(Task& task, Pending& chunk) {
   if (task.finished == task.payload.bytes()) finish_task(task);
   pump(lane, false);
   if (staged) pump_all(false);
-}
-
-bool same_call(const Ticket& ticket, std::uint32_t phase, std::int64_t bytes, const Ticket& other, std::uint32_t other_phase, std::int64_t other_bytes) {
-  if (bytes != other_bytes || phase != other_phase) return false;
-  return runtime().settings.check == Check::off ||
-         (ticket.list == other.list && ticket.sequence == other.sequence && ticket.hash == other.hash);
-}
-
-void finish_part(Movement& movement) {
-  if (--movement.unfinished > 0) return;
-  Engine& engine = runtime().engine;
-  for (const auto location : movement.lent_new)
-    engine.node.store->arena().header(location.place, location.number).unfinished.store(0, std::memory_order_release);
-  const auto alive = std::move(*movement.self);
-  engine.live.erase(movement.self);
-  --engine.live_count;
-  movement.keep.clear();
-  movement.tasks.clear();
-  movement.node_tasks.clear();
-  movement.done_.store(true, std::memory_order_release);
-}
-
-std::shared_ptr<Transfer> post_phase(const Ticket& ticket, std::uint32_t phase, std::vector<Exchange> sends, std::vector<Exchange> receives,
-                                     std::vector<std::shared_ptr<Block>> keep, std::vector<LocalCopy> copies) {
-  Runtime& r = runtime();
-  auto near_sends = on_node(sends), near_receives = on_node(receives);
-  const bool near = !near_sends.empty() || !near_receives.empty();
-  auto tasks = make_tasks(std::move(sends), std::move(receives));
-  if (tasks.empty() && !near) {
-    for (const auto& copy : copies) copy_box(copy.from, copy.to);
-    return nullptr;
-  }
-  wait_for_room(ticket, tasks);
-  for (const auto& exchange : near_sends) wait_for_room_on_node(ticket, exchange);
-  auto movement = std::make_shared<Movement>();
-  movement->ticket = ticket;
-  movement->words = r.ledger.words_of(ticket.list, ticket.sequence);
-  movement->phase = phase;
-  movement->keep = std::move(keep);
-  movement->tasks = std::move(tasks);
-  movement->unfinished = movement->tasks.size() + 1;
-  bool wakes = false;
-  run_local_part(movement->words.call.operation.data(), [&] {
-    const std::scoped_lock hold(r.lock);
-    movement->self = r.engine.live.insert(r.engine.live.end(), movement);
-    ++r.engine.live_count;
-    if (near) start_on_node(*movement, std::move(near_sends), std::move(near_receives), std::move(copies));
-    wakes = start(movement) || movement->copied_bytes >= large_on_node;
-    finish_part(*movement);  // the one above the tasks: none of them ends the movement while it begins
-  });
-  if (!near)
-    for (const auto& copy : copies) copy_box(copy.from, copy.to);
-  if (wakes) wake_progress_thread();
-  if (movement->done() && movement->adopted_.empty()) return nullptr;
-  return movement;
-}
-
-std::shared_ptr<Transfer> post(const Ticket& ticket, std::vector<Exchange> sends, std::vector<Exchange> receives,
-                               std::vector<std::shared_ptr<Block>> keep, std::vector<LocalCopy> copies) {
-  return post_phase(ticket, 0, std::move(sends), std::move(receives), std::move(keep), std::move(copies));
-}
-
-bool lends_blocks_to(std::int64_t rank) { return shares_memory_with(static_cast<int>(rank)); }
-
-void Movement::wait() {
-  if (done() || spin(*this)) return;
-  const auto peers = [this] {
-    const std::scoped_lock hold(runtime().lock);
-    std::vector<int> ranks;
-    for (const auto& task : tasks) {
-      if (task.finished < task.payload.bytes() || !task.head_done) ranks.push_back(task.peer);
-    }
-    for (const auto& task : node_tasks)
-      if (task.owner && task.role != NodeTask::Role::own) ranks.push_back(task.peer);
-    std::sort(ranks.begin(), ranks.end());
-    ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
-    return ranks;
-  };
-  wait_for([this] { return done(); }, {.what = "a transfer", .ticket = &ticket, .words = &words, .peers = peers});
 }
 
 }  // namespace meshwise::detail

@@ -26,7 +26,7 @@ enum class KernelSet : std::uint8_t { portable, avx2, avx512 };
 KernelSet best_kernel_set();  // Local. That this CPU runs and this library has.
 KernelSet kernel_set();       // Local. The chosen one: the best, unless told otherwise.
 void choose_kernel_set(KernelSet set);
-const CopyKernels& copy_kernels(KernelSet set);  // Local. Those of the best set this CPU has where it hasn't got `set`.
+const CopyKernels& copy_kernels();  // Local. Of the chosen set.
 
 /// Local. From so many bytes a call and rank on, targets are streamed. Tests lower it.
 std::int64_t streams_from();

@@ -142,7 +142,7 @@ MESHWISE_INLINE void copy_small(std::byte* to, const std::byte* from, std::int64
 }
 MESHWISE_INLINE void copy_run(std::byte* to, const std::byte* from, std::int64_t n) {
   if (n < line_bytes) return copy_small(to, from, n);
-  if (n >= 256) {
+  if (n >= 512) {
     __builtin_memcpy(to, from, static_cast<std::size_t>(n));
     return;
   }

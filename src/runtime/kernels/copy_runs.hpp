@@ -15,7 +15,11 @@ void fixed_runs(const std::byte* from, std::byte* to, const CopyAxis& outer, con
     const std::byte* source = from + i * outer.from;
     std::byte* target = to + i * outer.to;
     for (std::int64_t j = 0; j < inner.extent; ++j) {
-      __builtin_memcpy(target, source, Bytes);  // a fixed size compiles to loads and stores
+      if constexpr (Bytes % line_bytes == 0) {
+        for (std::int64_t k = 0; k < Bytes; k += line_bytes) put<false>(target + k, load_line(source + k));
+      } else {
+        __builtin_memcpy(target, source, Bytes);  // a fixed size compiles to loads and stores
+      }
       source += inner.from;
       target += inner.to;
     }
@@ -42,8 +46,14 @@ void runs(const std::byte* from, std::byte* to, const CopyAxis& outer, const Cop
       return fixed_runs<32>(from, to, outer, inner);
     case 64:
       return fixed_runs<64>(from, to, outer, inner);
+    case 40:
+      return fixed_runs<40>(from, to, outer, inner);
+    case 48:
+      return fixed_runs<48>(from, to, outer, inner);
     case 128:
       return fixed_runs<128>(from, to, outer, inner);
+    case 256:
+      return fixed_runs<256>(from, to, outer, inner);
     default:
       for (std::int64_t i = 0; i < outer.extent; ++i)
         for (std::int64_t j = 0; j < inner.extent; ++j)

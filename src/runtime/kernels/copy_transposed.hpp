@@ -44,7 +44,13 @@ MESHWISE_INLINE void transpose_block(const std::byte* from, std::int64_t row, Li
   }
 }
 
+template <std::int64_t Bytes>
+MESHWISE_INLINE void copy_column(const std::byte* from, std::byte* to, std::int64_t n, const CopyAxis& axis) {
+  for (std::int64_t k = 0; k < n; ++k) __builtin_memcpy(to + k * axis.to, from + k * axis.from, Bytes);
+}
+
 // Blocks of whole target lines. The rows of a block are read along, side by side, which the hardware prefetches; the target's lines lie far apart.
+constexpr std::int64_t fetch_along = 256;
 template <std::int64_t Bytes, bool Streams>
 void transpose_lines(const std::byte* from, std::byte* to, const CopyAxis& outer, const CopyAxis& inner) {
   constexpr std::int64_t width = line_bytes / Bytes, side = 16 / Bytes;
@@ -52,6 +58,11 @@ void transpose_lines(const std::byte* from, std::byte* to, const CopyAxis& outer
   for (; j + width <= inner.extent; j += width) {
     std::int64_t i = 0;
     for (; i + side <= outer.extent; i += side) {
+      if constexpr (width > 16) {  // more rows than the hardware follows
+        if (i % width == 0) {
+          for (std::int64_t k = 0; k < width; ++k) __builtin_prefetch(from + i * Bytes + fetch_along + (j + k) * inner.from);
+        }
+      }
       Line lines[side];
       transpose_block<Bytes>(from + i * Bytes + j * inner.from, inner.from, lines);
       for (std::int64_t k = 0; k < side; ++k) put<Streams>(to + (i + k) * outer.to + j * Bytes, lines[k]);
@@ -62,22 +73,20 @@ void transpose_lines(const std::byte* from, std::byte* to, const CopyAxis& outer
   fixed_runs<Bytes>(from + j * inner.from, to + j * Bytes, outer, {inner.extent - j, inner.from, inner.to});
 }
 
-// Where the target's rows begin anywhere in a line, or a line takes many source rows: tiles are transposed into a buffer, which is streamed by rows.
+// Where the target's rows begin anywhere in a line: each has its lines over other rows of the source, and is gathered by itself.
 template <std::int64_t Bytes>
-void transpose_staged(const std::byte* from, std::byte* to, const CopyAxis& outer, const CopyAxis& inner) {
-  constexpr std::int64_t columns = 64, rows = 512 / Bytes;
-  alignas(64) std::byte stage[columns * rows * Bytes];
-  for (std::int64_t i = 0; i < outer.extent; i += columns) {
-    const std::int64_t wide = outer.extent - i < columns ? outer.extent - i : columns;
-    for (std::int64_t j = 0; j < inner.extent; j += rows) {
-      const std::int64_t high = inner.extent - j < rows ? inner.extent - j : rows;
-      const std::byte* tile = from + i * Bytes + j * inner.from;
-      for (std::int64_t k = 0; k < high; ++k) {  // all at once: misses that wait for each other would cost more than the copy
-        for (std::int64_t at = 0; at < wide * Bytes; at += line_bytes) __builtin_prefetch(tile + k * inner.from + at);
-      }
-      transpose_lines<Bytes, false>(tile, stage, {wide, Bytes, rows * Bytes}, {high, inner.from, Bytes});
-      for (std::int64_t k = 0; k < wide; ++k) {
-        stream_run(to + (i + k) * outer.to + j * Bytes, stage + k * rows * Bytes, high * Bytes, stage + k * rows * Bytes);
+void transpose_shifted(const std::byte* from, std::byte* to, const CopyAxis& outer, const CopyAxis& inner) {
+  constexpr std::int64_t width = line_bytes / Bytes;
+  for (std::int64_t j = 0; j < inner.extent; j += width) {
+    for (std::int64_t i = 0; i < outer.extent; ++i) {
+      const std::byte* source = from + i * Bytes;
+      std::byte* target = to + i * outer.to;
+      const std::int64_t head = to_line_end(target) / Bytes, at = j + head;
+      if (j == 0) copy_column<Bytes>(source, target, head < inner.extent ? head : inner.extent, inner);
+      if (at + width <= inner.extent) {
+        put<true>(target + at * Bytes, gathered_line<Bytes>(source + at * inner.from, inner.from));
+      } else if (at < inner.extent) {
+        copy_column<Bytes>(source + at * inner.from, target + at * Bytes, inner.extent - at, inner);
       }
     }
   }
@@ -87,7 +96,8 @@ template <std::int64_t Bytes, bool Streams>
 void transpose(const std::byte* from, std::byte* to, const CopyAxis& outer, const CopyAxis& inner) {
   if (outer.from != Bytes) return fixed_runs<Bytes>(from, to, outer, inner);
   if constexpr (Streams) {
-    if (Bytes < 4 || to_line_end(to) != 0 || outer.to % line_bytes != 0) return transpose_staged<Bytes>(from, to, outer, inner);
+    if (to_line_end(to) % Bytes != 0 || outer.to % Bytes != 0) return transpose_lines<Bytes, false>(from, to, outer, inner);
+    if (to_line_end(to) != 0 || outer.to % line_bytes != 0) return transpose_shifted<Bytes>(from, to, outer, inner);
   }
   transpose_lines<Bytes, Streams>(from, to, outer, inner);
 }
