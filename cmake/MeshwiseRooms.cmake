@@ -19,6 +19,16 @@ function(meshwise_add_room room)
     set_source_files_properties(${kernels} PROPERTIES
       COMPILE_OPTIONS "$<$<CONFIG:Release>:-O3>;-fno-math-errno;-fno-trapping-math")
   endif()
+  # One source an instruction set, chosen by function pointer at run time.
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+    foreach(source IN LISTS kernels)
+      if(source MATCHES "_avx2.cpp$")
+        set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -mavx2)
+      elseif(source MATCHES "_avx512.cpp$")
+        set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -mavx512f -mavx512bw -mavx512vl)
+      endif()
+    endforeach()
+  endif()
 endfunction()
 
 # All rooms as the one library that users link. Static unless BUILD_SHARED_LIBS says otherwise.
@@ -43,4 +53,13 @@ function(meshwise_add_library)
   if(MESHWISE_SANITIZE)
     target_link_options(meshwise PUBLIC $<BUILD_INTERFACE:-fsanitize=${MESHWISE_SANITIZE}>)
   endif()
+endfunction()
+
+# The command meshwise, src/tools/command/*.cpp; in bin/, because `meshwise` is the library's name to the build.
+function(meshwise_add_command)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/tools/command/*.cpp)
+  add_executable(meshwise_command ${sources})
+  set_target_properties(meshwise_command PROPERTIES OUTPUT_NAME meshwise RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+  target_include_directories(meshwise_command PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(meshwise_command PRIVATE meshwise_settings meshwise CLI11::CLI11 nlohmann_json::nlohmann_json)
 endfunction()

@@ -3,13 +3,16 @@
 #   // devices_per_rank: 8       also as one process with 8 devices: one/<concept>.8;
 #                                `4@2` is 2 ranks of 4 devices each: mpi/<concept>.np2x4 (several may be given)
 #   // variant: NAME ranks=4 KEY=VALUE ...   also with these environment variables: mpi/<concept>.NAME.np4
+#   // hosts: 2x2 4x1            also over emulated hosts x ranks on each: hosts/<concept>.2x2 (skipped where those are not allowed)
 #   // heavy                     not in the default suite
 #   // timeout: 120              seconds of each entry (default 60)
 #   // counters                  links support/counters.cpp (counts MPI calls by PMPI)
 #   // links: hdf5 json mpi      packages the file uses itself (mpi is always there)
+#   // internals: src            may include the rooms' private headers (of a job, `paths`: knows source and build folder)
 #   // env: KEY=VALUE            for every entry (several lines may be given)
 include(MeshwiseComments)
 set(MESHWISE_LAUNCHER ${PROJECT_SOURCE_DIR}/scripts/run_mpirun.sh)
+set(MESHWISE_HOSTS_LAUNCHER ${PROJECT_SOURCE_DIR}/scripts/multinode.sh)
 set(time_factor 1)
 if(MESHWISE_SANITIZE)
   set(time_factor 5)
@@ -17,8 +20,8 @@ endif()
 set(MESHWISE_TIME_FACTOR ${time_factor} CACHE STRING "Multiplies every test's time limit: for sanitizers and slow machines")
 set(MESHWISE_TEST_SEED 1 CACHE STRING "Seed of the delays that the library inserts under test")
 
-# What every test's environment has. The launcher adds what Open MPI needs where it is not set.
-set(MESHWISE_TEST_ENVIRONMENT MESHWISE_NO_BUILD=1 GTEST_COLOR=no OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1)
+# What every test's environment has: no link figures of this machine's, they are printed. The launcher adds what Open MPI needs where it is not set.
+set(MESHWISE_TEST_ENVIRONMENT MESHWISE_NO_BUILD=1 MESHWISE_CALIBRATION=/nonexistent/links.json GTEST_COLOR=no OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1)
 if(MESHWISE_SANITIZE MATCHES "address")
   # Both are needed to hide Open MPI's leaks and no others: the whole stack, and the list of its libraries.
   list(APPEND MESHWISE_TEST_ENVIRONMENT
@@ -32,11 +35,11 @@ if(MESHWISE_SANITIZE MATCHES "thread")
   list(APPEND MESHWISE_TEST_ENVIRONMENT TSAN_OPTIONS=ignore_noninstrumented_modules=1)
 endif()
 
-# meshwise_add_test(NAME {RANKS n | ONE devices | PLAIN} COMMAND program [args...]
+# meshwise_add_test(NAME {RANKS n | HOSTS hxn | ONE devices | PLAIN} COMMAND program [args...]
 #                   [TIMEOUT s] [LABELS l...] [ENVIRONMENT K=V...] [WRAP command...])
-# RANKS: under mpirun. ONE: one process with that many devices, without mpirun. PLAIN: neither.
+# RANKS: under mpirun. HOSTS: under mpirun over h emulated hosts of n ranks. ONE: one process with that many devices, without mpirun. PLAIN: neither.
 function(meshwise_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "PLAIN" "RANKS;ONE;TIMEOUT" "COMMAND;LABELS;ENVIRONMENT;WRAP")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "PLAIN" "RANKS;HOSTS;ONE;TIMEOUT" "COMMAND;LABELS;ENVIRONMENT;WRAP")
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 60)
   endif()
@@ -47,6 +50,10 @@ function(meshwise_add_test name)
     set(command ${arg_COMMAND})
   elseif(arg_ONE)
     set(command ${MESHWISE_LAUNCHER} --one ${arg_ONE} ${arg_COMMAND})
+  elseif(arg_HOSTS)
+    set(command ${MESHWISE_HOSTS_LAUNCHER} once ${arg_HOSTS} --timeout ${seconds} ${arg_COMMAND})
+    string(REPLACE "x" "*" processors ${arg_HOSTS})
+    math(EXPR processors "${processors}")
   else()
     set(command ${MESHWISE_LAUNCHER} -n ${arg_RANKS} --timeout ${seconds} ${arg_COMMAND})
     set(processors ${arg_RANKS})
@@ -55,6 +62,10 @@ function(meshwise_add_test name)
   add_test(NAME ${name} COMMAND ${arg_WRAP} ${command})
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" PROCESSORS ${processors} TIMEOUT ${ctest_seconds}
     ENVIRONMENT "${MESHWISE_TEST_ENVIRONMENT};${arg_ENVIRONMENT}")
+  if(arg_HOSTS)
+    set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77
+      SKIP_REGULAR_EXPRESSION "meshwise: skipped: ")  # a job's wrapper has an exit code of its own
+  endif()
 endfunction()
 
 function(meshwise_add_test_executable target source)
@@ -67,6 +78,10 @@ function(meshwise_add_test_executable target source)
     "MESHWISE_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\";MESHWISE_BINARY_DIR=\"${PROJECT_BINARY_DIR}\"")
   if(counters)
     target_sources(${target} PRIVATE $<TARGET_OBJECTS:meshwise_counters>)
+  endif()
+  meshwise_read_comment(${source} internals internals)
+  if(internals)
+    target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   endif()
   if(links MATCHES "hdf5")
     target_link_libraries(${target} PRIVATE hdf5::hdf5)
@@ -112,6 +127,8 @@ macro(meshwise_test_facts source)
   endif()
   meshwise_read_comment(${source} devices_per_rank devices)
   string(REGEX MATCHALL "[0-9@]+" devices "${devices}")
+  meshwise_read_comment(${source} hosts hosts)
+  string(REGEX MATCHALL "[0-9]+x[0-9]+" hosts "${hosts}")
   meshwise_read_comment(${source} variant variants)
 endmacro()
 
@@ -134,6 +151,9 @@ function(meshwise_add_mpi_test source)
     else()
       meshwise_add_test(one/${concept}.${device} ONE ${device} LABELS one ${heavy} ENVIRONMENT ${delays} ${env} ${common})
     endif()
+  endforeach()
+  foreach(host IN LISTS hosts)
+    meshwise_add_test(hosts/${concept}.${host} HOSTS ${host} LABELS hosts ${heavy} ENVIRONMENT ${delays} ${env} ${common})
   endforeach()
   foreach(variant IN LISTS variants)
     string(REGEX MATCHALL "[^ ]+" words "${variant}")
@@ -167,6 +187,11 @@ function(meshwise_add_job_test source)
   set_target_properties(job_${stem} PROPERTIES OUTPUT_NAME ${stem}
     RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/jobs)
   target_link_libraries(job_${stem} PRIVATE meshwise_settings meshwise fmt::fmt MPI::MPI_CXX Threads::Threads)
+  meshwise_read_comment(${source} internals internals)
+  if(internals MATCHES "paths")
+    target_compile_definitions(job_${stem} PRIVATE
+      "MESHWISE_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\"" "MESHWISE_BINARY_DIR=\"${PROJECT_BINARY_DIR}\"")
+  endif()
   meshwise_add_job_entries(job_${stem} ${stem} ${source})
 endfunction()
 
@@ -182,5 +207,11 @@ function(meshwise_add_job_entries target stem source)
   endforeach()
   foreach(device IN LISTS devices)
     meshwise_add_test(job/${stem}.one ONE ${device} LABELS job ${heavy} ${common})
+  endforeach()
+  # Hosts have to come up first, and mpirun takes a second or two to end ranks on the others.
+  math(EXPR hosts_factor "${MESHWISE_TIME_FACTOR} * 2")
+  list(TRANSFORM common REPLACE "^-DTIME_FACTOR=.*" "-DTIME_FACTOR=${hosts_factor}")
+  foreach(host IN LISTS hosts)
+    meshwise_add_test(hosts/${stem}.${host} HOSTS ${host} LABELS hosts ${heavy} ${common})
   endforeach()
 endfunction()

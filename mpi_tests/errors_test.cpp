@@ -1,4 +1,5 @@
 // ranks: 1 2 4
+// hosts: 2x2 4x1
 // devices_per_rank: 8
 // Every error a call can raise, on all ranks, and on one rank where that can happen; the next call works.
 #include <gtest/gtest.h>

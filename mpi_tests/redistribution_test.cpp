@@ -1,11 +1,16 @@
 // ranks: 1 2 3 4 6 8
+// hosts: 2x2 4x1
 // devices_per_rank: 8 4@2 2@3
 // variant: nodes1 ranks=4 MESHWISE_NODE_SIZE=1
 // variant: nodes2 ranks=4 MESHWISE_NODE_SIZE=2
 // variant: nodes3 ranks=4 MESHWISE_NODE_SIZE=3
-// variant: chunks ranks=4 MESHWISE_CHUNK_BYTES=7
-// variant: tags ranks=2 MESHWISE_TAG_BOUND=100
-// variant: tcp ranks=4 OMPI_MCA_btl=tcp,self
+// variant: chunks ranks=4 MESHWISE_CHUNK_BYTES=7 MESHWISE_STORE=private
+// variant: tags ranks=2 MESHWISE_TAG_BOUND=100 MESHWISE_STORE=private
+// variant: private ranks=2,3,4,8 MESHWISE_STORE=private
+// variant: runahead ranks=4 MESHWISE_RUN_AHEAD=1000
+// variant: nothread ranks=4 MESHWISE_PROGRESS_THREAD=off
+// variant: portable ranks=3 MESHWISE_KERNELS=portable
+// variant: tcp ranks=4 OMPI_MCA_btl=tcp,self MESHWISE_STORE=private
 // timeout: 240
 #include <gtest/gtest.h>
 

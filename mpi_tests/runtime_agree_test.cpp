@@ -1,5 +1,6 @@
 // Agreements: one rank's failure becomes everybody's, of the right type, and the next call works.
 // ranks: 1 2 3 4 8
+// hosts: 2x2 4x1
 // devices_per_rank: 8
 // variant: nothread ranks=4 MESHWISE_PROGRESS_THREAD=off
 #include <gtest/gtest.h>

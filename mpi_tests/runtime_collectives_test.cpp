@@ -3,7 +3,7 @@
 // devices_per_rank: 8 2@2 3@2
 // timeout: 120
 // variant: messages ranks=3,4 MESHWISE_MAX_COMMUNICATORS=0
-// variant: chunk64 ranks=4 MESHWISE_CHUNK_BYTES=64
+// variant: chunk64 ranks=4 MESHWISE_CHUNK_BYTES=64 MESHWISE_STORE=private
 // variant: lockstep ranks=4 MESHWISE_CHECK=lockstep
 // variant: nothread ranks=4 MESHWISE_PROGRESS_THREAD=off
 #include <gtest/gtest.h>

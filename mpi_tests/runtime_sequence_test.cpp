@@ -89,7 +89,7 @@ TEST(Sequence, TicketsOfOneListFollowOneAnother) {
   EXPECT_EQ(first.sequence + 1, second.sequence);
   EXPECT_NE(first.hash, second.hash) << "the history is part of the hash";
   const auto words = [](const Ticket& t) { return "#" + std::to_string(t.sequence) + " one float32[8,16]"; };
-  EXPECT_EQ(second.text, words(second) + " (after " + words(first) + ")");
+  EXPECT_EQ(words_of(second), words(second) + " (after " + words(first) + ")");
 }
 
 TEST(Sequence, LateRanks) {

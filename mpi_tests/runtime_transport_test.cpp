@@ -1,14 +1,17 @@
 // Random boxes between all pairs of ranks, many transfers under way at once, completed in any order; with chunks from 1 byte to 1 MiB.
 // ranks: 1 2 3 4 6 8
+// hosts: 2x2 4x1
 // devices_per_rank: 8
 // timeout: 120
-// variant: chunk1 ranks=2 MESHWISE_CHUNK_BYTES=1 MESHWISE_WINDOW=2
-// variant: chunk7 ranks=2,4 MESHWISE_CHUNK_BYTES=7
-// variant: chunk64 ranks=3,8 MESHWISE_CHUNK_BYTES=64 MESHWISE_RUN_AHEAD=4096
+// variant: chunk1 ranks=2 MESHWISE_CHUNK_BYTES=1 MESHWISE_WINDOW=2 MESHWISE_STORE=private
+// variant: chunk7 ranks=2,4 MESHWISE_CHUNK_BYTES=7 MESHWISE_STORE=private
+// variant: chunk64 ranks=3,8 MESHWISE_CHUNK_BYTES=64 MESHWISE_RUN_AHEAD=4096 MESHWISE_STORE=private
+// variant: private ranks=2,4 MESHWISE_STORE=private
+// variant: runahead ranks=3,8 MESHWISE_RUN_AHEAD=4096
 // variant: nothread ranks=2,4 MESHWISE_PROGRESS_THREAD=off
 // variant: lockstep ranks=4 MESHWISE_CHECK=lockstep
 // variant: off ranks=4 MESHWISE_CHECK=off
-// variant: tags ranks=2,4 MESHWISE_TAG_BOUND=100
+// variant: tags ranks=2,4 MESHWISE_TAG_BOUND=100 MESHWISE_STORE=private
 #include <gtest/gtest.h>
 
 #include <algorithm>

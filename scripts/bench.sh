@@ -2,41 +2,129 @@
 # Runs benchmarks and closes with how many bars hold; from any folder.
 #
 #   scripts/bench.sh                       all of them
-#   scripts/bench.sh redistribution ...    these (build/benchmarks/NAME)
+#   scripts/bench.sh redistribution ...    these suites or programs (build/benchmarks/NAME)
+#   scripts/bench.sh --size 64 NAME ...    with arrays of 64 MiB: a quick look, no measurement
+#   scripts/bench.sh --list                what there is
 #
-# A program says its rank counts in a comment line `// ranks: 2 4 8` (default 4) and prints one JSON line a row with
-# the keys bench, case, ranks, bytes, peer, ours_s, peer_s, ratio, goal, holds. Rows without a goal are no bars. All
-# rows are kept in build/bench.jsonl. The exit code is 0 unless a program fails: bars are read, they do not gate.
+# A program says its suite, its rank counts or emulated hosts and the peer it needs in comment lines (benchmarks/CMakeLists.txt)
+# and prints one JSON line a row with the keys bench, case, ranks, bytes, peer, ours_s, peer_s, ratio, goal, holds. Rows
+# without a goal are no bars. All rows are kept in build/bench.jsonl. The suite redistribution also has peers that are
+# jobs of their own. A peer that is not there (scripts/install_peers.sh) is said to be skipped. The exit code is 0
+# unless a program fails: bars are read, they do not gate.
 set -uo pipefail
+# shellcheck source=scripts/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
-if [[ ${1:-} == -h || ${1:-} == --help ]]; then
-  sed -n '2,/^set /s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" | head -n -1
-  exit 0
-fi
 
-names=("$@")
-if ((${#names[@]} == 0)); then
-  for source in "$root"/benchmarks/*.cpp; do [[ -e $source ]] && names+=("$(basename "$source" .cpp)"); done
-fi
-if [[ -z ${MESHWISE_NO_BUILD:-} ]] && ((${#names[@]})); then
-  for name in "${names[@]}"; do
-    [[ -e $root/benchmarks/$name.cpp ]] || { say "there is no benchmark $name"; exit 2; }
+# fact KEY NAME: what the program's source says in its line `// KEY: ...`
+fact() { sed -n "1,40s/^\/\/ $1:[[:space:]]*//p" "$root/benchmarks/$2.cpp" | head -n 1; }
+suite_of() { local suite; suite=$(fact suite "$1"); echo "${suite:-$1}"; }
+
+all=()
+for source in "$root"/benchmarks/*.cpp; do [[ -e $source ]] && all+=("$(basename "$source" .cpp)"); done
+
+size='' asked=()
+while (($#)); do
+  case $1 in
+    --size) size=${2:?"--size needs a number of MiB"}; shift ;;
+    --list)
+      for name in "${all[@]}"; do [[ $(fact ranks "$name") == none ]] || printf '%-16s %s\n' "$(suite_of "$name")" "$name"; done
+      printf '%-16s %s\n' redistribution reshard_jobs
+      exit 0 ;;
+    -*)
+      sed -n '2,/^set /s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" | head -n -1
+      exit 0 ;;
+    *) asked+=("$1") ;;
+  esac
+  shift
+done
+
+names=() jobs=''
+if ((${#asked[@]} == 0)); then jobs=1; fi
+for want in ${asked[@]+"${asked[@]}"}; do
+  found=
+  if [[ $want == redistribution || $want == reshard_jobs ]]; then jobs=1 found=1; fi
+  for name in "${all[@]}"; do
+    if [[ $name == "$want" || $(suite_of "$name") == "$want" ]]; then names+=("$name") found=1; fi
   done
+  [[ -n $found ]] || { say "there is no benchmark or suite $want (--list)"; exit 2; }
+done
+if ((${#asked[@]} == 0)); then names=("${all[@]}"); fi
+
+# What is built depends on the peers CMake found.
+if [[ -z ${MESHWISE_NO_BUILD:-} ]]; then
   install_missing || exit 1
-  build_targets "${names[@]/#/benchmarks/}" || exit 1
+  build_targets build.ninja || exit 1
 fi
+runnable=() targets=()
+for name in ${names[@]+"${names[@]}"}; do
+  if [[ $(fact ranks "$name") == none ]]; then continue; fi
+  if grep -qx "$name" "$build/benchmarks/programs" 2>/dev/null; then
+    runnable+=("$name") targets+=("benchmarks/$name")
+  else
+    say "skipped: $name needs $(fact needs "$name") (scripts/install_peers.sh)"
+  fi
+done
+if [[ -n $jobs ]]; then targets+=(benchmarks/reshard_worker); fi
+if [[ -z ${MESHWISE_NO_BUILD:-} ]]; then build_targets "${targets[@]}" || exit 1; fi
 
 export MESHWISE_NO_BUILD=1
 rows=$build/bench.jsonl status=0
 mkdir -p "$build" && : >"$rows"
-for name in ${names[@]+"${names[@]}"}; do
-  ranks=$(sed -n '1,40s/^\/\/ ranks:[[:space:]]*//p' "$root/benchmarks/$name.cpp" | head -n 1)
-  for n in ${ranks:-4}; do
-    "$root/scripts/run_mpirun.sh" -n "$n" "$build/benchmarks/$name" | tee -a "$rows"
-    code=${PIPESTATUS[0]}
-    ((code == 0)) || { say "$name on $n ranks ended with exit code $code"; status=1; }
-  done
+run=$root/scripts/run_mpirun.sh
+
+# keep WHAT COMMAND...: its rows are printed and kept; a failure is said.
+keep() {
+  local what=$1 code
+  shift
+  "$@" </dev/null | tr -d '\r' | tee -a "$rows"
+  code=${PIPESTATUS[0]}
+  if ((code == 77)); then return; fi  # it has said why
+  ((code == 0)) || { say "$what ended with exit code $code"; status=1; }
+}
+
+for name in ${runnable[@]+"${runnable[@]}"}; do
+  hosts=$(fact hosts "$name")
+  if [[ -n $hosts ]]; then
+    read -ra words <<<"$hosts"
+    rate=()
+    shapes=()
+    for word in "${words[@]}"; do if [[ $word =~ ^[0-9]+x[0-9]+$ ]]; then shapes+=("$word"); else rate=("$word"); fi; done
+    for shape in "${shapes[@]}"; do
+      keep "$name on hosts $shape" "$root/scripts/multinode.sh" once "$shape" ${rate[@]+"${rate[@]}"} "$build/benchmarks/$name" ${size:+"$size"}
+    done
+    continue
+  fi
+  ranks=$(fact ranks "$name")
+  for n in ${ranks:-4}; do keep "$name on $n ranks" "$run" -n "$n" "$build/benchmarks/$name" ${size:+"$size"}; done
 done
+
+# Peers that cannot run in our process: rounds.py lets both jobs work in turns.
+against() {
+  local peer=$1 goal=$2 n=$3
+  shift 3
+  keep "reshard_jobs against $peer" python3 "$root/benchmarks/peers/rounds.py" --bench reshard_jobs --peer "$peer" --ranks "$n" --goal "$goal" \
+    "${within[@]}" "$run" -n "$n" "$build/benchmarks/reshard_worker" ${size:+"$size"} -- "$@"
+}
+if [[ -n $jobs ]]; then
+  mpi=$build/peers/mpi/bin/python jax=$build/peers/jax/bin/python peers=$root/benchmarks/peers
+  side=$(awk -v mib="${size:-512}" 'BEGIN { print int(sqrt(mib * 131072) / 64) * 64 }')
+  within=()
+  has() { "$1" -c "import $2" >/dev/null 2>&1 || { say "skipped: the rows against $3 (scripts/install_peers.sh)"; return 1; }; }
+  if has "$mpi" mpi4py_fft mpi4py-fft; then
+    for n in 2 4 8; do against mpi4py-fft 4 "$n" "$run" -n "$n" "$mpi" "$peers/mpi4py_fft_peer.py" "$side"; done
+  fi
+  if has "$mpi" heat heat; then
+    for n in 2 4 8; do against "heat resplit" 5 "$n" "$run" -n "$n" "$mpi" "$peers/heat_peer.py" "$side"; done
+  fi
+  if has "$jax" jax JAX; then
+    for n in 2 4 8; do against "JAX device_put, $n CPU devices in one process" 8 "$n" "$jax" "$peers/jax_peer.py" "$side" "$n"; done
+  fi
+  within=(--within)
+  for n in 2 4; do
+    against "ours without MPI's CMA" 1.1 "$n" "$run" -n "$n" --mca btl_vader_single_copy_mechanism none "$build/benchmarks/reshard_worker" ${size:+"$size"}
+  done
+fi
+
 bars=$(grep -cE '"holds": *(true|false)' "$rows")
 hold=$(grep -cE '"holds": *true' "$rows")
 echo "$hold of $bars bars hold"

@@ -1,6 +1,7 @@
 // Two ranks diverge into operations of equal size and shape that exchange data: both calls are named, on every rank, and no data is
 // handed over.
 // ranks: 2 4
+// hosts: 2x2 4x1
 // within: 10
 // prints: all ranks caught it
 #include <cstdio>

@@ -2,6 +2,7 @@
 // Without a thread that
 // serves transfers this program never ends.
 // ranks: 2 4
+// hosts: 2x2 4x1
 // within: 10
 #include <meshwise/runtime/interop_mpi.hpp>
 

@@ -1,5 +1,6 @@
 // A rank that is killed: the job ends in seconds, and somebody says which rank died and what waited for it.
 // ranks: 2 4 8
+// hosts: 2x2
 // exit: nonzero
 // within: 8
 // once: rank 1 died

@@ -1,5 +1,6 @@
 // U-119: rank 1 alone has no memory in the middle of a call. It says so, and every rank's later calls throw with its words.
 // ranks: 2 4
+// hosts: 2x2 4x1
 // env: MESHWISE_FAIL_ALLOCATION=1:2
 // within: 10
 // prints: all ranks caught it

@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
     const meshwise::detail::Call call{.operation = "reshard", .hash = 7, .shape = &support::some_shape()};
     const meshwise::DeviceList world = meshwise::devices();
     auto ticket = meshwise::detail::enter_call(call, {&world});
-    meshwise::detail::describe(ticket, call, "P('x',) to P(None, 'x') on devices [0, 1, 2]");
+    meshwise::detail::describe(ticket, "P('x',) to P(None, 'x') on devices [0, 1, 2]");
     const auto n = meshwise::process_count(), me = meshwise::process_index();
     std::vector<support::Exchange> sends, receives;
     std::vector<int> in(3), out(3);

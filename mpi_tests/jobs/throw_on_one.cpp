@@ -1,5 +1,6 @@
 // A rank that throws out of main while the others wait for it: the job ends with its words, said once.
 // ranks: 2 4 8
+// hosts: 2x2 4x1
 // exit: nonzero
 // within: 6
 // once: the words of the last rank

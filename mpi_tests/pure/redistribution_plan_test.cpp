@@ -123,19 +123,6 @@ TEST(RedistributionPlan, AMovementThatLeavesItsArrayIsRefused) {
   EXPECT_THROW(plan_device(Movement::reshard(split, split, Shape{}), {}, all(2)[0]), PlacementError);
 }
 
-TEST(RedistributionPlan, Explain) {
-  const auto m = mesh({2, 2}, {"x", "y"}, all(4));
-  EXPECT_EQ(explain(Shape{4, 6}, float32, NamedSharding(m, P("x")), NamedSharding(m, P(none, "y"))),
-            "float32[4@x,6] on 4 devices -> float32[4,6@y] on 4 devices\n"
-            "  rank    before     after     keeps    copies  receives     sends  messages\n"
-            "     0      48 B      48 B       0 B      24 B      24 B      24 B         1\n"
-            "     1      48 B      48 B       0 B      24 B      24 B      24 B         1\n"
-            "     2      48 B      48 B       0 B      24 B      24 B      24 B         1\n"
-            "     3      48 B      48 B       0 B      24 B      24 B      24 B         1\n"
-            "   all     192 B     192 B       0 B      96 B      96 B      96 B         4\n"
-            "No plan can send less than 96 B; this one sends 96 B in 4 messages.\n");
-}
-
 TEST(RedistributionPlan, U005_PositionsAreNotIds) {
   const auto six = all(6);
   const auto m = mesh({3}, {"x"}, six.pick({5, 0, 2})), other = mesh({3}, {"x"}, six.pick({0, 2, 5}));

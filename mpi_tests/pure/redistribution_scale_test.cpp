@@ -86,18 +86,6 @@ TEST(RedistributionScale, SpreadsAndGathersToOne) {
   EXPECT_EQ(plan_device(from, {}, devices[5]).sends.size(), 1U);
 }
 
-TEST(RedistributionScale, ExplainLooksAtAFew) {
-  const auto devices = DeviceList::virtual_devices(1 << 20);
-  const auto mesh = make_mesh({1024, 1024}, {"x", "y"}, {.devices = devices});
-  EXPECT_EQ(explain(Shape{1 << 20, 1 << 20}, float32, NamedSharding(mesh, P("x")), NamedSharding(mesh, P(none, "x"))),
-            "float32[1048576@x,1048576] on 1048576 devices -> float32[1048576,1048576@x] on 1048576 devices\n"
-            "  rank    before     after     keeps    copies  receives     sends  messages\n"
-            " least  4.00 GiB  4.00 GiB       0 B  4.00 MiB  4.00 GiB  4.00 GiB      1023\n"
-            "  mean  4.00 GiB  4.00 GiB       0 B  4.00 MiB  4.00 GiB  4.00 GiB      1023\n"
-            "  most  4.00 GiB  4.00 GiB       0 B  4.00 MiB  4.00 GiB  4.00 GiB      1023\n"
-            "Of 16 ranks, looked at for all: 0 to 1048575.\n");
-}
-
 /// The most pieces any device sends, over what it would be if the holders of each box shared alike.
 double imbalance(const Movement& movement, const Topology& topology) {
   std::map<std::string, std::pair<std::int64_t, std::int64_t>> boxes;  // sent, holders

@@ -36,7 +36,7 @@ inline Ticket enter(std::string_view operation, const DeviceList& list, std::uin
   const Call call{
       .operation = operation, .hash = meshwise::detail::mix(meshwise::detail::hash_text(operation), salt), .shape = &some_shape()};
   Ticket ticket = meshwise::detail::enter_call(call, {&list});
-  meshwise::detail::describe(ticket, call, "");
+  meshwise::detail::describe(ticket, "");
   return ticket;
 }
 
@@ -44,7 +44,7 @@ inline Ticket enter(std::string_view operation, const DeviceList& list, std::uin
 inline Ticket enter(std::string_view operation, const DeviceList& from, const DeviceList& to) {
   const Call call{.operation = operation, .hash = meshwise::detail::hash_text(operation), .shape = &some_shape()};
   Ticket ticket = meshwise::detail::enter_call(call, {&from, &to});
-  meshwise::detail::describe(ticket, call, "");
+  meshwise::detail::describe(ticket, "");
   return ticket;
 }
 

@@ -34,9 +34,9 @@ LocalArray get(const Array& x, const Sharding& target, std::string_view operatio
     copy_values(uncommitted_box(x, Index::whole(x.shape())), own);
     return own;
   }
-  describe(ticket, call, call_words(x));
+  describe(ticket, call_words(x));
   auto moved = place(x, target, ticket);
-  if (moved.transfer != nullptr) moved.transfer->wait();
+  settle(moved.shards, moved.transfer);
   if (moved.shards.empty()) return LocalArray(Shape{0}, x.dtype());
   return moved.shards.front().data;
 }

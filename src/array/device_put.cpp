@@ -11,7 +11,6 @@
 #include "meshwise/plan/propagation.hpp"
 #include "meshwise/runtime/collectives.hpp"
 #include "meshwise/runtime/environment.hpp"
-#include "meshwise/runtime/node.hpp"
 #include "meshwise/runtime/watch.hpp"
 
 namespace meshwise {
@@ -72,7 +71,7 @@ Moved place(const Array& x, const Sharding& target, const Ticket& ticket) {
 
 std::vector<LocalShard> bring(const Array& x, const Sharding& target, const Ticket& ticket) {
   auto moved = place(x, target, ticket);
-  if (moved.transfer != nullptr) moved.transfer->wait();
+  settle(moved.shards, moved.transfer);
   return std::move(moved.shards);
 }
 
@@ -103,7 +102,6 @@ Array put(const Array& x, const Sharding& target, PutOptions options, std::strin
   check_placement(x, target, operation, "x");
   const bool same = x.committed() && x.sharding() == target;
   if (same && !options.donate) return x;
-  if (!same && !holds_already(x, target)) describe(ticket, call, move_words(x, target));
   Moved moved;
   run_local_part(operation, [&] {
     moved = place(x, target, ticket);
@@ -195,11 +193,6 @@ Array reshard(const Array& x, const PartitionSpec& spec) {
     throw PlacementError(fmt::format("reshard: argument x is on one device, {}, which has no mesh axes for {}; device_put it to a NamedSharding", to_string(x.sharding()),
                                      to_string(spec)));
   return reshard(x, x.sharding().is_single_device() ? x.sharding() : Sharding(NamedSharding(x.sharding().mesh(), spec)));
-}
-
-std::string explain(const Array& x, const Sharding& target) {
-  target.check_fits(x.shape());
-  return explain(x.shape(), x.dtype(), x.sharding(), target, detail::topology());
 }
 
 }  // namespace meshwise

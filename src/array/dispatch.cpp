@@ -90,9 +90,7 @@ class Execution {
   const Ticket& ticket() {
     if (!described_) {
       ticket_ = negotiated_.ticket;
-      const auto* x = request_.operands.empty() ? nullptr : request_.operands[0].array();
-      describe(ticket_, {request_.operation, 0, x != nullptr ? x->dtype() : request_.dtype, x != nullptr ? &x->shape() : &request_.shape},
-               to_string(*negotiated_.mesh));
+      describe(ticket_, to_string(*negotiated_.mesh));
       described_ = true;
     }
     return ticket_;

@@ -122,8 +122,7 @@ Array dispatch_moves(const Request& request, std::span<const RegionMove> moves, 
   LocalWriter writer;
   if (some_uncommitted) writer = [&](const Index& held, const LocalArray& block) { write_uncommitted(request, moves, held, block); };
   auto ticket = negotiated.ticket;
-  const auto& first = *request.operands[0].array();
-  describe(ticket, {request.operation, 0, first.dtype(), &first.shape()}, to_string(*negotiated.mesh));
+  describe(ticket, to_string(*negotiated.mesh));
   Moved moved;
   run_local_part(request.operation, [&] { moved = run_moves(jobs, end_of(*negotiated.result, request.shape, {}, {}), request.dtype, background, ticket, writer); });
   return make_sharded_array(request.shape, request.dtype, *negotiated.result, true, std::move(moved.shards), std::move(moved.transfer));

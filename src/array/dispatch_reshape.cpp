@@ -115,8 +115,8 @@ std::vector<LocalShard> reread(const std::vector<LocalShard>& shards, const Shar
   return out;
 }
 
-std::vector<LocalShard> settle(Moved moved) {
-  if (moved.transfer != nullptr) moved.transfer->wait();
+std::vector<LocalShard> settled(Moved moved) {
+  settle(moved.shards, moved.transfer);
   return std::move(moved.shards);
 }
 
@@ -147,9 +147,9 @@ std::vector<LocalShard> move_runs(const Array& x, const Sharding& source, const 
   std::vector<LocalShard> flat;
   for (auto& block : old_blocks) flat.push_back({block.position, block.data.reshaped(movement.source.box_at(block.position).shape())});
   const MoveJob job{movement, flat};
-  auto runs = reread(settle(run_moves({&job, 1}, movement.target, x.dtype(), nullptr, ticket)), runs_to, shape);
+  auto runs = reread(settled(run_moves({&job, 1}, movement.target, x.dtype(), nullptr, ticket)), runs_to, shape);
   if (runs_to.is_equivalent_to(target, shape.ndim())) return runs;
-  return settle(run_reshard(runs, runs_to, target, shape, x.dtype(), ticket));
+  return settled(run_reshard(runs, runs_to, target, shape, x.dtype(), ticket));
 }
 
 }  // namespace
@@ -162,7 +162,7 @@ Array dispatch_reshape(const Request& request) {
     return make_everywhere_array(x.state()->everywhere.reshaped(request.shape));
   }
   auto ticket = negotiated.ticket;
-  describe(ticket, {request.operation, 0, x.dtype(), &x.shape()}, to_string(*negotiated.mesh));
+  describe(ticket, to_string(*negotiated.mesh));
   const auto& target = *negotiated.result;
   std::vector<LocalShard> shards;
   run_local_part(request.operation, [&] {

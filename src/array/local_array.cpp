@@ -33,7 +33,7 @@ LocalArray::LocalArray(Shape shape, Dtype dtype, std::shared_ptr<detail::Block> 
     : shape_(std::move(shape)),
       dtype_(dtype),
       block_(std::move(block)),
-      data_(block_->data() + offset),
+      data_(block_ ? block_->data() + offset : nullptr),
       strides_(std::move(strides)) {}
 
 void LocalArray::check_count(std::int64_t values) const {

@@ -2,175 +2,130 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
 
+#include <fmt/format.h>
+
+#include "array/move_plan.hpp"
 #include "meshwise/runtime/environment.hpp"
-#include "meshwise/runtime/node.hpp"
 
 namespace meshwise::detail {
 
 namespace {
 
-/// A piece of one job, on its way to or from a peer.
-struct Packet {
-  std::size_t job;
-  Piece piece;
-  StridedBox memory;
-};
+constexpr std::int64_t small_window = 4096;  // bytes that are copied sooner than they keep a large block alive
 
-bool packet_before(const Packet& a, const Packet& b) {
-  return a.job != b.job ? a.job < b.job : piece_order(a.piece, b.piece);
-}
-
-const LocalShard* find_shard(std::span<const LocalShard> shards, std::int64_t position) {
-  for (const auto& s : shards)
-    if (s.position == position) return &s;
-  return nullptr;
-}
-
-AxisView view_of(const End& end, std::int64_t axis) {
-  return end.views.empty() ? AxisView{axis, 0, 1} : end.views[static_cast<std::size_t>(axis)];
-}
-
-/// The piece's elements as a window on the local source block.
-LocalArray piece_window(const End& end, const Index& held, const LocalArray& block, const Index& box) {
-  const auto memory = box_memory(end, held, block, box);
-  std::vector<std::int64_t> strides = memory.strides;
-  for (auto& s : strides) s /= static_cast<std::int64_t>(memory.itemsize);
-  return {Shape(memory.extents), block.dtype(), block.block(), static_cast<std::size_t>(memory.base - block.block()->data()), std::move(strides)};
-}
-
-/// The movement box that covers exactly the array box `held`, if the views are plain: one per array axis, in order, step 1.
-bool covers(const End& end, const Index& held, const Index& box) {
-  if (end.shape.ndim() != box.ndim()) return false;
-  for (std::int64_t d = 0; d < box.ndim(); ++d) {
-    const auto view = view_of(end, d);
-    if (view.axis != d || view.step != 1 || box[d].start + view.start != held[d].start || box[d].stop + view.start != held[d].stop) return false;
+bool is_dense(const StridedBox& box) {
+  auto step = static_cast<std::int64_t>(box.itemsize);
+  for (std::size_t d = box.extents.size(); d-- > 0;) {
+    if (box.extents[d] != 1 && box.strides[d] != step) return false;
+    step *= box.extents[d];
   }
   return true;
 }
 
-class Builder {
+/// A plan with the addresses of some arrays.
+class Run {
  public:
-  Builder(std::span<const MoveJob> jobs, const End& target, Dtype dtype, const std::byte* fill, const LocalWriter& writer)
-      : jobs_(jobs), target_(target), devices_(target.sharding.devices()), dtype_(dtype), fill_(fill), writer_(writer) {}
+  Run(const MovePlan& plan, std::span<const std::span<const LocalShard>> sources, Dtype dtype) : plan_(plan), sources_(sources), dtype_(dtype) {}
 
-  Moved run(const Ticket& ticket) {
-    for (const auto position : local_positions(devices_)) receive(position);
-    for (std::size_t j = 0; j < jobs_.size(); ++j)
-      for (const auto& shard : jobs_[j].source) send(j, shard);
-    auto sends = exchanges(outgoing_), receives = exchanges(incoming_);
-    std::vector<std::shared_ptr<Block>> keep;
-    if (!sends.empty())
-      for (const auto& job : jobs_)
-        for (const auto& shard : job.source) keep.push_back(shard.data.block());
-    if (!receives.empty())
-      for (const auto& shard : moved_.shards) keep.push_back(shard.data.block());
-    if (!sends.empty() || !receives.empty()) moved_.transfer = post(ticket, std::move(sends), std::move(receives), std::move(keep));
-    for (const auto& [from, to] : copies_) copy_box(from, to);
+  Moved run(const std::byte* fill, const LocalWriter& writer, const Ticket& ticket) {
+    for (const auto& shard : plan_.shards) make_shard(shard, fill, writer);
+    std::vector<Exchange> sends, receives;
+    sends.reserve(plan_.sends.size());
+    receives.reserve(plan_.receives.size());
+    for (const auto& peer : plan_.sends) sends.push_back(exchange(peer));
+    for (const auto& peer : plan_.receives) receives.push_back(exchange(peer));
+    std::vector<LocalCopy> copies;
+    copies.reserve(plan_.copies.size());
+    for (const auto& [from, to] : plan_.copies) copies.push_back({box(from), box(to)});
+    if (!sends.empty() || !receives.empty()) {
+      for (const auto& source : sources_)
+        for (const auto& shard : source) keep_.push_back(shard.data.block());
+      for (const auto& shard : moved_.shards)
+        if (shard.lent < 0) keep_.push_back(shard.data.block());
+    }
+    moved_.transfer = post(ticket, std::move(sends), std::move(receives), std::move(keep_), std::move(copies));
     return std::move(moved_);
   }
 
  private:
-  struct Part {
-    std::size_t job;
-    Piece piece;
-  };
-
-  void receive(std::int64_t position) {
-    const Device device = devices_[position];
-    const Index held = target_.box_at(position);
-    for (const auto& other : moved_.shards)
-      if (target_.box_at(other.position) == held) {
-        moved_.shards.push_back({position, other.data});
+  void make_shard(const PlannedShard& shard, const std::byte* fill, const LocalWriter& writer) {
+    switch (shard.way) {
+      case PlannedShard::Way::window:
+        moved_.shards.push_back({shard.position, window(shard.window, shard.shape)});
         return;
-      }
-    std::vector<Part> parts;
-    std::int64_t covered = 0;
-    for (std::size_t j = 0; j < jobs_.size(); ++j)
-      for (auto& piece : plan_device(jobs_[j].movement, topology(), device).receives) {
-        covered += piece.box.num_elements();
-        parts.push_back({j, std::move(piece)});
-      }
-    if (parts.size() == 1 && !writer_ && share(position, held, parts.front())) return;
-    LocalArray block(held.shape(), dtype_);
-    if (fill_ != nullptr && covered < held.num_elements()) fill_value(block, fill_);
-    if (writer_) writer_(held, block);
-    for (auto& part : parts) {
-      const auto& end = jobs_[part.job].movement.target;
-      auto memory = box_memory(end, held, block, part.piece.box);
-      if (part.piece.source.rank != device.rank) {
-        incoming_[part.piece.source.rank].push_back({part.job, std::move(part.piece), std::move(memory)});
-      } else {
-        copies_.emplace_back(source_memory(part), std::move(memory));
-      }
+      case PlannedShard::Way::twin:
+        moved_.shards.push_back({shard.position, moved_.shards[shard.twin].data});
+        return;
+      case PlannedShard::Way::borrow:
+        moved_.shards.push_back({shard.position, LocalArray(shard.shape, dtype_, nullptr, 0, row_major_strides(shard.shape)), shard.lent});
+        return;
+      case PlannedShard::Way::build:
+        break;
     }
-    moved_.shards.push_back({position, std::move(block)});
+    LocalArray block(shard.shape, dtype_);
+    if (shard.fill) fill_value(block, fill);
+    if (writer) writer(shard.held, block);
+    moved_.shards.push_back({shard.position, std::move(block)});
   }
 
-  /// The one piece is local and is all of the box: no bytes need move.
-  bool share(std::int64_t position, const Index& held, const Part& part) {
-    const auto& movement = jobs_[part.job].movement;
-    const Device device = devices_[position];
-    if (part.piece.source.rank != device.rank || !covers(movement.target, held, part.piece.box)) return false;
-    const auto& [source_held, shard] = source_of(part);
-    auto window = piece_window(movement.source, source_held, shard->data, part.piece.box);
-    if (!window_is_fair(window)) return false;
-    moved_.shards.push_back({position, std::move(window)});
-    return true;
+  const LocalArray& data_of(const PlannedBox& planned) const {
+    return planned.job < 0 ? moved_.shards[planned.shard].data : sources_[static_cast<std::size_t>(planned.job)][planned.shard].data;
   }
 
-  std::pair<Index, const LocalShard*> source_of(const Part& part) const {
-    const auto& job = jobs_[part.job];
-    const auto position = *job.movement.source.sharding.devices().position_of(part.piece.source.id);
-    return {job.movement.source.box_at(position), find_shard(job.source, position)};
+  /// The box's elements as a window on its block.
+  LocalArray window(const PlannedBox& planned, const Shape& shape) const {
+    const auto& data = data_of(planned);
+    auto strides = planned.box.strides;
+    for (auto& s : strides) s /= static_cast<std::int64_t>(planned.box.itemsize);
+    return {shape, dtype_, data.block(), static_cast<std::size_t>(data.data() - data.block()->data() + planned.offset), std::move(strides)};
   }
 
-  StridedBox source_memory(const Part& part) const {
-    const auto [held, shard] = source_of(part);
-    return box_memory(jobs_[part.job].movement.source, held, shard->data, part.piece.box);
-  }
-
-  void send(std::size_t job, const LocalShard& shard) {
-    const auto& movement = jobs_[job].movement;
-    const auto& from = movement.source;
-    const Device device = from.sharding.devices()[shard.position];
-    const Index held = from.box_at(shard.position);
-    for (auto& piece : plan_device(movement, topology(), device).sends) {
-      auto memory = box_memory(from, held, shard.data, piece.box);
-      outgoing_[piece.target.rank].push_back({job, std::move(piece), std::move(memory)});
+  StridedBox box(const PlannedBox& planned) {
+    StridedBox out = planned.box;
+    const auto& data = data_of(planned);
+    if (!data.block()) return out;  // another rank's block will be its memory
+    if (planned.copied_first) {
+      LocalArray own(Shape(out.extents), dtype_);
+      copy_values(window(planned, own.shape()), own);
+      out.strides = own.strides();
+      for (auto& s : out.strides) s *= static_cast<std::int64_t>(out.itemsize);
+      out.base = own.data();
+      out.block = own.block().get();
+      keep_.push_back(own.block());
+      return out;
     }
-  }
-
-  /// Peers after this rank first, so that not everyone starts with rank 0.
-  static std::vector<Exchange> exchanges(std::map<std::int64_t, std::vector<Packet>>& by_peer) {
-    std::vector<Exchange> out;
-    for (auto& [peer, packets] : by_peer) {
-      std::sort(packets.begin(), packets.end(), packet_before);
-      Exchange exchange{peer, {}};
-      for (auto& packet : packets) exchange.boxes.push_back(std::move(packet.memory));
-      out.push_back(std::move(exchange));
-    }
-    const auto middle = std::find_if(out.begin(), out.end(), [](const Exchange& e) { return e.rank > process_index(); });
-    std::rotate(out.begin(), middle, out.end());
+    out.base = data.data() + planned.offset;
+    out.block = data.block().get();
     return out;
   }
 
-  std::span<const MoveJob> jobs_;
-  const End& target_;
-  const DeviceList& devices_;
+  Exchange exchange(const MovePlan::Peer& peer) {
+    Exchange out{peer.rank, {}};
+    out.boxes.reserve(peer.boxes.size());
+    for (const auto& planned : peer.boxes) out.boxes.push_back(box(planned));
+    return out;
+  }
+
+  const MovePlan& plan_;
+  std::span<const std::span<const LocalShard>> sources_;
   Dtype dtype_;
-  const std::byte* fill_;
-  const LocalWriter& writer_;
   Moved moved_{};
-  std::map<std::int64_t, std::vector<Packet>> outgoing_{}, incoming_{};
-  std::vector<std::pair<StridedBox, StridedBox>> copies_{};
+  std::vector<std::shared_ptr<Block>> keep_{};
 };
 
 }  // namespace
 
+bool window_is_fair(const StridedBox& window, std::size_t block_bytes) {
+  const auto bytes = window.bytes();
+  if (bytes == 0 || 2 * bytes >= static_cast<std::int64_t>(block_bytes)) return true;
+  return bytes > small_window && is_dense(window);
+}
+
 bool window_is_fair(const LocalArray& window) {
-  return 2 * window.nbytes() >= static_cast<std::int64_t>(window.block()->size()) || window.size() == 0;
+  const auto bytes = window.nbytes();
+  if (bytes == 0 || 2 * bytes >= static_cast<std::int64_t>(window.block()->size())) return true;
+  return bytes > small_window && window.is_contiguous();
 }
 
 std::vector<std::int64_t> local_positions(const DeviceList& devices) {
@@ -180,28 +135,6 @@ std::vector<std::int64_t> local_positions(const DeviceList& devices) {
     if (const auto position = devices.position_of(mine.id(i))) positions.push_back(*position);
   std::sort(positions.begin(), positions.end());
   return positions;
-}
-
-StridedBox box_memory(const End& end, const Index& held, const LocalArray& block, const Index& box) {
-  StridedBox out;
-  out.itemsize = itemsize(block.dtype());
-  std::int64_t offset = 0;
-  std::vector<bool> named(static_cast<std::size_t>(end.shape.ndim()), false);
-  for (std::int64_t d = 0; d < box.ndim(); ++d) {
-    const auto view = view_of(end, d);
-    const auto stride = block.strides()[static_cast<std::size_t>(view.axis)];
-    named[static_cast<std::size_t>(view.axis)] = true;
-    offset += (view.start + view.step * box[d].start - held[view.axis].start) * stride;
-    out.extents.push_back(box[d].size());
-    out.strides.push_back(view.step * stride * static_cast<std::int64_t>(out.itemsize));
-  }
-  for (std::int64_t a = 0; a < end.shape.ndim(); ++a)
-    if (!named[static_cast<std::size_t>(a)]) {
-      const auto at = end.fixed.empty() ? 0 : end.fixed[static_cast<std::size_t>(a)];
-      offset += (at - held[a].start) * block.strides()[static_cast<std::size_t>(a)];
-    }
-  out.base = box.empty() ? block.data() : block.data() + offset * static_cast<std::int64_t>(out.itemsize);
-  return out;
 }
 
 void fill_value(const LocalArray& target, const std::byte* value) {
@@ -215,12 +148,20 @@ void fill_value(const LocalArray& target, const std::byte* value) {
 }
 
 Moved run_moves(std::span<const MoveJob> jobs, const End& target, Dtype dtype, const std::byte* fill, const Ticket& ticket, const LocalWriter& writer) {
-  return Builder(jobs, target, dtype, fill, writer).run(ticket);
+  const auto plan = plan_moves(jobs, target, dtype, fill != nullptr, static_cast<bool>(writer));
+  std::vector<std::span<const LocalShard>> sources;
+  for (const auto& job : jobs) sources.push_back(job.source);
+  return Run(plan, sources, dtype).run(fill, writer, ticket);
+}
+
+std::string reshard_words(const Sharding& from, const Sharding& to) {
+  return fmt::format("{} on {} to {} on {}", to_string(from.spec()), to_string(from.devices()), to_string(to.spec()), to_string(to.devices()));
 }
 
 Moved run_reshard(std::span<const LocalShard> source, const Sharding& from, const Sharding& to, const Shape& shape, Dtype dtype, const Ticket& ticket) {
-  const MoveJob job{Movement::reshard(from, to, shape), source};
-  return run_moves({&job, 1}, job.movement.target, dtype, nullptr, ticket);
+  const auto plan = plan_reshard(source, from, to, shape, dtype);
+  describe(ticket, plan->words);
+  return Run(*plan, {&source, 1}, dtype).run(nullptr, {}, ticket);
 }
 
 }  // namespace meshwise::detail

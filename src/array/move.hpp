@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "array/state.hpp"
@@ -31,17 +32,21 @@ using LocalWriter = std::function<void(const Index& held, const LocalArray& bloc
 /// writes get `fill` (itemsize bytes; null: every element is written). Does not wait.
 Moved run_moves(std::span<const MoveJob> jobs, const End& target, Dtype dtype, const std::byte* fill, const Ticket& ticket, const LocalWriter& writer = {});
 
-/// Collective. One array of `shape` from one sharding to another.
+/// Collective. One array of `shape` from one sharding to another; describes the call.
 Moved run_reshard(std::span<const LocalShard> source, const Sharding& from, const Sharding& to, const Shape& shape, Dtype dtype, const Ticket& ticket);
 
-/// Local. Whether a box's window may stand for it: the block it keeps alive is at most twice its bytes.
+/// Local. Whether a box's window may stand for it: it is contiguous, as a slice of rows is, or the block that it keeps alive is at most twice its bytes.
 bool window_is_fair(const LocalArray& window);
+bool window_is_fair(const StridedBox& window, std::size_t block_bytes);
 
 /// Local. Positions in `devices` of this rank's devices, in list order.
 std::vector<std::int64_t> local_positions(const DeviceList& devices);
 
 /// Local. The memory of a movement's box in an array's local block, which holds `held` of that array.
 StridedBox box_memory(const End& end, const Index& held, const LocalArray& block, const Index& box);
+
+/// Local. `P('x',) on [0, 1] to P(None, 'x') on [0, 1]`: a reshard in messages.
+std::string reshard_words(const Sharding& from, const Sharding& to);
 
 /// Local. Writes one element's bytes everywhere in `target`.
 void fill_value(const LocalArray& target, const std::byte* value);

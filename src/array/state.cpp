@@ -15,12 +15,22 @@ void check_alive(const Array& x, std::string_view operation, std::string_view ar
                                  operation, argument, type_string(x), state.deleted_by));
 }
 
+void settle(std::vector<LocalShard>& shards, std::shared_ptr<Transfer>& transfer) {
+  if (transfer == nullptr) return;
+  transfer->wait();
+  for (auto& shard : shards) {
+    if (shard.lent < 0) continue;
+    const auto& adopted = transfer->adopted()[static_cast<std::size_t>(shard.lent)];
+    auto strides = adopted.strides;
+    for (auto& stride : strides) stride /= static_cast<std::int64_t>(itemsize(shard.data.dtype()));
+    shard = {shard.position, LocalArray(shard.data.shape(), shard.data.dtype(), adopted.block, adopted.offset, std::move(strides))};
+  }
+  transfer.reset();
+}
+
 const std::vector<LocalShard>& ready_shards(const Array& x) {
   auto& state = *x.state();
-  if (state.transfer != nullptr) {
-    state.transfer->wait();
-    state.transfer.reset();
-  }
+  settle(state.shards, state.transfer);
   return state.shards;
 }
 

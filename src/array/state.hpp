@@ -11,11 +11,16 @@
 
 namespace meshwise::detail {
 
-/// Local. One of this rank's shards: position in the sharding's device list, and the values.
+/// Local. One of this rank's shards: position in the sharding's device list, and the values. While another rank's block is on its way `lent` is its
+/// number among the transfer's adopted blocks, and `data` has no memory.
 struct LocalShard {
   std::int64_t position = 0;
   LocalArray data{};
+  std::int64_t lent = -1;
 };
+
+/// Local. Waits for the transfer, if any, and gives shards that wait for a lent block their memory.
+void settle(std::vector<LocalShard>& shards, std::shared_ptr<Transfer>& transfer);
 
 struct State {
   enum class Kind : std::uint8_t {

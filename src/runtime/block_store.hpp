@@ -1,13 +1,69 @@
 #pragma once
-// What the store counts.
+// What both stores share: sizes of blocks, and the account of what is live.
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "meshwise/base/error.hpp"
+#include "meshwise/runtime/block_store.hpp"
 
 namespace meshwise::detail {
 
-struct StoreStats {
-  std::int64_t live = 0, peak = 0, pooled = 0;  // bytes
+inline constexpr std::size_t block_alignment = 64;
+
+/// Local. Sizes of blocks: multiples of 64 bytes up to 512, then four steps a doubling, so that a freed block fits the next request of about its size.
+struct SizeClass {
+  std::uint32_t number = 0;
+  std::uint64_t capacity = 0;
 };
-StoreStats store_stats();
+inline constexpr std::uint32_t size_class_count = 8 + 4 * 54;  // up to 2^63 bytes
+SizeClass size_class_for(std::uint64_t bytes);
+std::uint64_t capacity_of(std::uint32_t size_class);
+
+/// Local. What is live on this rank, and what may be.
+class MemoryAccount {
+ public:
+  /// Local. Room for a block, or not. Throws: OutOfMemoryError where MESHWISE_MEMORY_LIMIT or the tests' MESHWISE_FAIL_ALLOCATION forbid it.
+  void ask(std::size_t bytes);
+  /// Local. A block was made, or taken over from another rank; it is gone.
+  void add(const Block& block);
+  void remove(const Block& block);
+  /// Local. Memory of the system's behind blocks and pool grew or shrank.
+  void back(std::int64_t bytes);
+  OutOfMemoryError refusal(std::size_t bytes, std::string_view why);
+
+  std::int64_t live() const { return live_.load(); }
+  std::int64_t peak() const { return peak_.load(); }
+  std::int64_t backed() const { return backed_.load(); }
+  std::int64_t backed_peak() const { return backed_peak_.load(); }
+
+ private:
+  std::string largest();
+
+  std::atomic<std::int64_t> live_{0}, peak_{0}, backed_{0}, backed_peak_{0}, made_{0};
+  std::mutex lock_;
+  struct Holder {
+    std::size_t bytes = 0;
+    std::string call;
+  };
+  std::map<const Block*, Holder> holders_;  // large blocks only, by the calls that made them
+};
+MemoryAccount& memory_account();
+
+/// Local. Bytes that this process may still take before the machine or its control group is full; very large where nobody says.
+std::int64_t memory_available();
+/// Local. Bytes that machine or control group has at all.
+std::int64_t memory_total();
+/// Local. Bytes kept for later blocks: MESHWISE_POOL_BYTES, or this rank's share of a quarter of the memory.
+std::int64_t pool_limit();
+
+BlockStore& private_store();
+std::int64_t private_pooled();
 
 }  // namespace meshwise::detail

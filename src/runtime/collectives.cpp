@@ -65,7 +65,7 @@ void reduce_large(const Members& m, std::size_t me, std::span<std::byte* const> 
   const Range own = slice(me);
   const std::int64_t own_bytes = own.size() * size;
   std::shared_ptr<Block> gathered, result;
-  run_local_part(ticket.text.empty() ? "a reduction" : ticket.text, [&] {
+  run_local_part("a reduction", [&] {
     gathered = block_store().allocate(static_cast<std::size_t>(own_bytes) * m.process.size());
     result = block_store().allocate(static_cast<std::size_t>(own_bytes));
   });

@@ -70,7 +70,11 @@ void run_hooks(Runtime& r) {
 }
 
 // A head that nobody asked for: its sender made a call that this rank did not make, and no later message told.
-bool unasked(const Runtime& r, int& from) {
+bool unasked(Runtime& r, int& from) {
+  {
+    const std::scoped_lock hold(r.lock);
+    if (from = unasked_letter(r); from >= 0) return true;
+  }
   int found = 0;
   MPI_Status status;
   MPI_Iprobe(MPI_ANY_SOURCE, head_tag, r.data, &found, &status);

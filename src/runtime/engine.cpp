@@ -135,12 +135,15 @@ void drop_requests(Engine& engine) {
   engine.pending.clear();
   engine.abandoned_movements.splice(engine.abandoned_movements.end(), engine.live);
   engine.live_count = engine.chunked = 0;
+  drop_node_tasks(engine.node);
   engine.staged[0] = engine.staged[1] = 0;
 }
 
 bool progress_locked() {
   Runtime& r = runtime();
   try {
+    // While there is work on the node MPI gets a look now and then.
+    if (serve_node(r, on_main_thread()) && ++r.engine.busy % 16 != 0) return true;
     return test_all(r.engine);
   } catch (const std::exception& error) {
     // Whoever serves is not to blame: the failure belongs to the calls that depend on it.

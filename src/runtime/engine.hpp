@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "meshwise/runtime/transport.hpp"
+#include "runtime/ledger.hpp"
+#include "runtime/node_exchange.hpp"
 #include "runtime/strided.hpp"
 
 namespace meshwise::detail {
@@ -53,12 +55,21 @@ class Movement final : public Transfer {
  public:
   bool done() const override { return done_.load(std::memory_order_acquire); }
   void wait() override;
+  const std::vector<Adopted>& adopted() const override { return adopted_; }
 
   Ticket ticket;
+  Words words;
   std::uint32_t phase = 0;
   std::vector<std::shared_ptr<Block>> keep;
-  std::vector<Task> tasks;
-  std::size_t unfinished = 0;
+  std::vector<Task> tasks;           // with ranks elsewhere
+  std::vector<NodeTask> node_tasks;  // with ranks of this node, and copies
+  std::vector<Adopted> adopted_;
+  std::vector<BlockLocation> lent_new;  // blocks of this movement that other ranks have already been lent
+  std::int64_t copied_bytes = 0;        // that this rank's copies on the node write
+  std::int64_t unanswered = 0;          // receivers of short runs that this rank has not heard of
+  bool near = false;                    // some of it on the node
+  std::size_t unfinished = 0;  // parts of any kind, and one for the post itself
+  std::size_t unwritten = 0;   // of these, those that write to this rank's new blocks
   std::list<std::shared_ptr<Movement>>::iterator self;
   std::atomic<bool> done_{false};
 };
@@ -99,6 +110,8 @@ struct Engine {
   std::vector<std::byte> control_buffer;
   std::deque<Lane> out, in;  // per peer
   std::list<std::shared_ptr<Movement>> live;
+  NodeExchange node;
+  unsigned busy = 0;
   std::atomic<std::int64_t> live_count{0};
   std::atomic<std::int64_t> chunked{0};  // tasks that need progress to advance: they keep the progress thread awake
   std::int64_t staged[2] = {0, 0};       // bytes of staging in use for [receiving, sending]
@@ -130,7 +143,21 @@ bool progress();
 
 /// Local. What post does, for a call's exchange number `phase`.
 std::shared_ptr<Transfer> post_phase(const Ticket& ticket, std::uint32_t phase, std::vector<Exchange> sends, std::vector<Exchange> receives,
-                                     std::vector<std::shared_ptr<Block>> keep);
+                                     std::vector<std::shared_ptr<Block>> keep, std::vector<LocalCopy> copies = {});
+
+/// Local. Under the lock: one part of a movement is done; with the last one the movement is.
+void finish_part(Movement& movement);
+/// Local. Under the lock: one part has written all that it writes here; with the last one the blocks that were lent before are whole.
+void part_is_written(Movement& movement);
+/// Local. Whether a message or letter belongs to this exchange number of this call.
+bool same_call(const Ticket& ticket, std::uint32_t phase, std::int64_t bytes, const Ticket& other, std::uint32_t other_phase, std::int64_t other_bytes);
+
+/// Local. The tasks of exchanges with ranks that share no memory with this one.
+std::vector<Task> make_message_tasks(std::vector<Exchange>&& sends, std::vector<Exchange>&& receives);
+/// Local. Waits until each task's pair may have so many more bytes under way.
+void wait_for_message_room(const Ticket& ticket, const std::vector<Task>& tasks);
+/// Local. Under the lock: queues and starts the movement's messages. True if some need a thread that serves them.
+bool start_messages(const std::shared_ptr<Movement>& movement);
 
 /// Local. Completion of a request that belongs to a task (transport.cpp).
 void on_head_sent(Task& task);

@@ -73,6 +73,14 @@ void check_tags(const Runtime& r) {
                             bound, static_cast<int>(highest_tag)));
 }
 
+// Hosts of several kinds run the least of their instruction sets: what one rank is slow at, all wait for, and a result names one set.
+void agree_kernels(const Runtime& r) {
+  const int mine = static_cast<int>(std::min(r.settings.kernels, best_kernel_set()));
+  int all = mine;
+  check_mpi(MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, r.base), "agreeing on the instruction set");
+  choose_kernel_set(static_cast<KernelSet>(all));
+}
+
 void begin(MPI_Comm from) {
   Runtime& r = runtime();
   claim_main_thread();
@@ -88,10 +96,11 @@ void begin(MPI_Comm from) {
     r.settings = parse_settings(std::move(given));
     check_tags(r);
   } catch (const Error&) {
-    begin_node(r);  // with it the ranks, which all throw this, can agree on one to print it
+    begin_node(r, false);  // with it the ranks, which all throw this, can agree on one to print it
     throw;
   }
-  begin_node(r);
+  agree_kernels(r);
+  begin_node(r, true);
   begin_engine(r);
   const std::int64_t each = r.settings.devices_per_rank;
   set_world(r.size * each, each, r.rank);

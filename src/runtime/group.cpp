@@ -114,7 +114,7 @@ void gather_all(Group& group, const void* mine, std::size_t bytes, void* out, co
 [[noreturn]] void throw_mismatch(Group& group, std::size_t other, const Ticket& ticket) {
   Runtime& r = runtime();
   std::vector<char> mine(text_limit), all(text_limit * group.ranks.size());
-  const std::string text = ticket.text.empty() ? r.ledger.text_of(ticket.list, ticket.sequence) : ticket.text;
+  const std::string text = r.ledger.text_of(ticket.list, ticket.sequence);
   std::copy_n(text.data(), std::min(text.size(), text_limit), mine.data());
   gather_all(group, mine.data(), text_limit, all.data(), ticket);
   const auto said = [&](std::size_t member) {

@@ -1,7 +1,9 @@
 #include "runtime/ledger.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace meshwise::detail {
@@ -22,16 +24,17 @@ Ticket Ledger::enter(Sequence& sequence, const Call& call, bool with_history) {
   const std::uint64_t hash = mix(with_history ? sequence.history : sequence.list, call.hash);
   Entry& entry = ring_[entered_++ % ring_.size()];
   entry.list = sequence.list;
-  entry.position = sequence.next;
   entry.hash = hash;
-  entry.operation = call.operation;
-  entry.dtype = call.dtype;
-  entry.has_shape = call.shape != nullptr;
-  if (call.shape) entry.shape = *call.shape;
-  entry.text.clear();
+  entry.call.position = sequence.next;
+  entry.call.operation = {};
+  call.operation.copy(entry.call.operation.data(), entry.call.operation.size() - 1);
+  entry.call.dtype = call.dtype;
+  entry.call.ndim = call.shape ? static_cast<std::uint8_t>(std::min<std::int64_t>(call.shape->ndim(), 254)) : 255;
+  if (call.shape) std::copy_n(call.shape->begin(), std::min<std::size_t>(entry.call.ndim, entry.call.shape.size()), entry.call.shape.begin());
+  entry.details.reset();
   entry.when = Clock::now();
   sequence.history = hash;
-  return {sequence.list, sequence.next++, hash, {}};
+  return {sequence.list, sequence.next++, hash};
 }
 
 void Ledger::advance(Sequence& sequence, const Call& call, bool with_history) {
@@ -50,7 +53,7 @@ Ledger::Entry* Ledger::find_entry(std::uint64_t list, std::uint64_t position) {
   const std::size_t kept = entered_ < ring_.size() ? entered_ : ring_.size();
   for (std::size_t back = 1; back <= kept; ++back) {
     Entry& entry = ring_[(entered_ - back) % ring_.size()];
-    if (entry.list == list && entry.position == position) return &entry;
+    if (entry.list == list && entry.call.position == position) return &entry;
   }
   return nullptr;
 }
@@ -61,29 +64,51 @@ std::optional<std::uint64_t> Ledger::hash_of(std::uint64_t list, std::uint64_t p
   return entry ? std::optional(entry->hash) : std::nullopt;
 }
 
-std::string Ledger::words(const Entry& entry) {
-  if (!entry.text.empty()) return entry.text;
-  std::string text = fmt::format("#{} {}", entry.position, entry.operation);
-  if (entry.has_shape) text += fmt::format(" {}[{}]", name(entry.dtype), joined(entry.shape));
+std::string CallWords::text() const {
+  if (operation[0] == 0) return {};
+  std::string text = fmt::format("#{} {}", position, operation.data());
+  if (ndim == 255) return text;
+  const auto shown = std::min<std::size_t>(ndim, shape.size());
+  return text + fmt::format(" {}[{}{}]", name(dtype), fmt::join(shape.begin(), shape.begin() + shown, ","), ndim > shown ? ",..." : "");
+}
+
+std::string Words::text() const {
+  std::string text = call.text();
+  if (details && !details->empty()) text += " " + *details;
+  if (has_before) text += fmt::format(" (after {})", before.text());
   return text;
 }
 
-std::string Ledger::text_of(std::uint64_t list, std::uint64_t position) {
-  const std::scoped_lock hold(lock_);
-  const Entry* entry = find_entry(list, position);
-  return entry ? words(*entry) : std::string();
+Words Ledger::words(const Entry& entry) {
+  Words words{entry.call, {}, false, entry.details};
+  if (entry.call.position == 0) return words;
+  if (const Entry* before = find_entry(entry.list, entry.call.position - 1)) {
+    words.before = before->call;
+    words.has_before = true;
+  }
+  return words;
 }
 
-void Ledger::set_text(std::uint64_t list, std::uint64_t position, const std::string& text) {
+Words Ledger::words_of(std::uint64_t list, std::uint64_t position) {
   const std::scoped_lock hold(lock_);
-  if (Entry* entry = find_entry(list, position)) entry->text = text;
+  const Entry* entry = find_entry(list, position);
+  return entry ? words(*entry) : Words();
+}
+
+std::string Ledger::text_of(std::uint64_t list, std::uint64_t position) { return words_of(list, position).text(); }
+
+void Ledger::set_details(std::uint64_t list, std::uint64_t position, std::shared_ptr<const std::string> details) {
+  const std::scoped_lock hold(lock_);
+  if (Entry* entry = find_entry(list, position)) entry->details = std::move(details);
 }
 
 std::string Ledger::last_call() {
   const std::scoped_lock hold(lock_);
   if (entered_ == 0) return "no call yet";
   const Entry& entry = ring_[(entered_ - 1) % ring_.size()];
-  return fmt::format("{}, {:.1f} s ago", words(entry), std::chrono::duration<double>(Clock::now() - entry.when).count());
+  auto last = words(entry);
+  last.has_before = false;
+  return fmt::format("{}, {:.1f} s ago", last.text(), std::chrono::duration<double>(Clock::now() - entry.when).count());
 }
 
 void Ledger::restart() {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <unordered_map>
 
 #include "meshwise/runtime/sequence.hpp"
@@ -26,6 +27,29 @@ struct Sequence {
   bool member = false;
 };
 
+/// Local. A call in few words, as it may lie in a message.
+struct CallWords {
+  std::uint64_t position = 0;
+  std::array<char, 24> operation{};
+  std::array<std::int64_t, 6> shape{};
+  std::uint8_t ndim = 255;  // 255: no shape
+  Dtype dtype = Dtype::float32;
+
+  std::string text() const;
+};
+static_assert(std::is_trivially_copyable_v<CallWords>);
+
+/// Local. A call, what else is to be said of it, and the call before it on the same devices: where ranks parted in a call that sent nothing, that one
+/// tells them apart.
+struct Words {
+  CallWords call, before;
+  bool has_before = false;
+  std::shared_ptr<const std::string> details{};
+
+  /// Local. `#12 device_put float32[8,16] P('x',) to P(None, 'x') (after #11 add float32[8])`.
+  std::string text() const;
+};
+
 class Ledger {
  public:
   /// Local. The record of that key, made at its first use; it lives as long as the process.
@@ -40,24 +64,22 @@ class Ledger {
   std::optional<std::uint64_t> hash_of(std::uint64_t list, std::uint64_t position);
   /// Local. That call in words: `#12 add float32[8,16]`; empty when it is forgotten.
   std::string text_of(std::uint64_t list, std::uint64_t position);
-  /// Local. Gives the call its full words.
-  void set_text(std::uint64_t list, std::uint64_t position, const std::string& text);
+  /// Local. The same in parts; without an operation when it is forgotten.
+  Words words_of(std::uint64_t list, std::uint64_t position);
+  void set_details(std::uint64_t list, std::uint64_t position, std::shared_ptr<const std::string> details);
   /// Local. The last call in words and when it was entered: `#12 add float32[8,16], 3.2 s ago`.
   std::string last_call();
   void restart();
 
  private:
   struct Entry {
-    std::uint64_t list = 0, position = 0, hash = 0;
-    std::string_view operation;
-    Dtype dtype = Dtype::float32;
-    bool has_shape = false;
-    Shape shape;
-    std::string text;
+    std::uint64_t list = 0, hash = 0;
+    CallWords call;
+    std::shared_ptr<const std::string> details;
     Clock::time_point when;
   };
   Entry* find_entry(std::uint64_t list, std::uint64_t position);
-  static std::string words(const Entry& entry);
+  Words words(const Entry& entry);
 
   std::mutex lock_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Sequence>> sequences_;

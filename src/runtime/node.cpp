@@ -1,155 +1,78 @@
-// The node's page: a memfd that its first rank makes and hands to the others over local sockets. It works in containers where
-// /proc/PID/fd and /dev/shm do not;
-// where it fails for any rank of a node, that node goes without, and nothing is said about it.
+// Who shares a node, and what they share: the page by which they learn of each other's death, and the arena. Where that fails for any rank of a
+// node, the node goes without.
 #include "runtime/node.hpp"
 
 #include <pthread.h>
 #include <sys/mman.h>
-#include <sys/random.h>
-#include <sys/socket.h>
-#include <sys/un.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
+#include <memory>
+#include <thread>
+#include <utility>
 
+#include "runtime/arena_store.hpp"
+#include "runtime/descriptors.hpp"
 #include "runtime/node_page.hpp"
 #include "runtime/runtime.hpp"
 
 namespace meshwise::detail {
 namespace {
 
-class Descriptor {
- public:
-  explicit Descriptor(int fd = -1) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-  bool valid() const { return fd_ >= 0; }
-  void reset(int fd) {
-    if (fd_ >= 0) close(fd_);
-    fd_ = fd;
-  }
+std::size_t page_bytes(int count) { return sizeof(NodePage) + static_cast<std::size_t>(count) * sizeof(NodePage::Slot); }
 
- private:
-  int fd_;
-};
-
-using Name = std::array<unsigned char, 16>;
-
-socklen_t address_of(const Name& name, sockaddr_un& address) {
-  std::memset(&address, 0, sizeof address);
-  address.sun_family = AF_UNIX;
-  char* at = address.sun_path + 1;  // an abstract name: nothing is left in the file system
-  at += std::sprintf(at, "meshwise-");
-  for (const unsigned char byte : name) at += std::sprintf(at, "%02x", byte);
-  return static_cast<socklen_t>(at - reinterpret_cast<char*>(&address));
+/// The node's page lies in its first rank's memory file.
+bool map_page(NodeView& view, const Descriptor& file, int place, int count, MPI_Comm node, int rank) {
+  const std::size_t bytes = page_bytes(count);
+  void* const memory = file.valid() ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0) : MAP_FAILED;
+  const bool mapped = memory != MAP_FAILED;
+  auto* const page = mapped ? static_cast<NodePage*>(memory) : nullptr;
+  if (page && place == 0) page->start(count);
+  if (!all_true(node, mapped)) return false;
+  page->take(place, rank);
+  all_true(node, true);  // every slot is taken before anybody looks
+  view = {page, place, count};
+  return true;
 }
 
-bool comes_from(int socket, const std::vector<pid_t>& pids) {
-  ucred who{};
-  socklen_t size = sizeof who;
-  return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 && who.uid == getuid() &&
-         std::find(pids.begin(), pids.end(), who.pid) != pids.end();
+/// The arena, or nothing where one of the node's ranks can't have it.
+void begin_arena(Runtime& r, MPI_Comm node, int place, std::vector<Descriptor> files, const ArenaLayout& layout) {
+  bool fine = std::all_of(files.begin(), files.end(), [&](const Descriptor& file) {
+    struct stat status {};
+    return file.valid() && fstat(file.get(), &status) == 0 && static_cast<std::uint64_t>(status.st_size) == layout.end;
+  });
+  std::unique_ptr<Arena> arena;
+  if (fine) arena = std::make_unique<Arena>(place, std::move(files), layout);
+  fine = arena && arena->valid();
+  if (!all_true(node, fine)) return;
+  // Immortal: handles and other ranks' mappings may outlive the Environment.
+  auto* const store = new ArenaStore(*arena.release());
+  begin_node_exchange(r, *store, r.node_ranks);
+  set_arena_store(store);
 }
 
-bool send_descriptor(int socket, int fd) {
-  char byte = 0;
-  iovec part{&byte, 1};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  cmsghdr* head = CMSG_FIRSTHDR(&message);
-  head->cmsg_level = SOL_SOCKET;
-  head->cmsg_type = SCM_RIGHTS;
-  head->cmsg_len = CMSG_LEN(sizeof(int));
-  std::memcpy(CMSG_DATA(head), &fd, sizeof fd);
-  return sendmsg(socket, &message, MSG_NOSIGNAL) == 1;
-}
-
-int receive_descriptor(int socket) {
-  char byte = 0;
-  iovec part{&byte, 1};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  if (recvmsg(socket, &message, MSG_CMSG_CLOEXEC) != 1) return -1;
-  const cmsghdr* head = CMSG_FIRSTHDR(&message);
-  if (!head || head->cmsg_type != SCM_RIGHTS) return -1;
-  int fd = -1;
-  std::memcpy(&fd, CMSG_DATA(head), sizeof fd);
-  return fd;
-}
-
-bool all_true(MPI_Comm node, bool mine) {
-  int value = mine ? 1 : 0;
-  check_mpi(MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_MIN, node), "sharing memory");
-  return value != 0;
-}
-
-// One descriptor of the first rank's to all of the node. Every rank takes part in every agreement, whatever failed before: nobody waits
-// for a message
-// that is not coming.
-bool share(MPI_Comm node, int place, int count, Descriptor& fd) {
-  std::vector<pid_t> pids(static_cast<std::size_t>(count));
-  const pid_t own = getpid();
-  check_mpi(MPI_Allgather(&own, sizeof own, MPI_BYTE, pids.data(), sizeof own, MPI_BYTE, node), "sharing memory");
-  Name name{};
-  bool fine = getrandom(name.data(), name.size(), 0) == static_cast<ssize_t>(name.size());
-  check_mpi(MPI_Bcast(name.data(), static_cast<int>(name.size()), MPI_BYTE, 0, node), "sharing memory");
-  sockaddr_un address;
-  const socklen_t size = address_of(name, address);
-  const auto* const where = reinterpret_cast<const sockaddr*>(&address);
-  Descriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  if (place == 0) fine = fine && fd.valid() && socket.valid() && bind(socket.get(), where, size) == 0 && listen(socket.get(), count) == 0;
-  if (!all_true(node, fine)) return false;
-  if (place != 0) fine = socket.valid() && connect(socket.get(), where, size) == 0 && comes_from(socket.get(), {pids[0]});
-  // All connections stand in the first rank's queue now: accepting them cannot block.
-  if (!all_true(node, fine)) return false;
-  if (place == 0) {
-    for (int k = 1; k < count; ++k) {
-      const Descriptor peer(accept4(socket.get(), nullptr, nullptr, SOCK_CLOEXEC));
-      fine = fine && peer.valid() && comes_from(peer.get(), pids) && send_descriptor(peer.get(), fd.get());
-    }
-  } else {
-    fd.reset(receive_descriptor(socket.get()));
-    fine = fd.valid();
-  }
-  return all_true(node, fine);
-}
-
-void make_page(Runtime& r, MPI_Comm node) {
+void share_memory(Runtime& r, MPI_Comm node, bool with_arena) {
   int place = 0, count = 1;
   check_mpi(MPI_Comm_rank(node, &place), "sharing memory");
   check_mpi(MPI_Comm_size(node, &count), "sharing memory");
   r.node_ranks.resize(static_cast<std::size_t>(count));
   check_mpi(MPI_Allgather(&r.rank, 1, MPI_INT, r.node_ranks.data(), 1, MPI_INT, node), "sharing memory");
+  r.crowded = static_cast<unsigned>(count) > std::max(1u, std::thread::hardware_concurrency());
   if (count == 1) return;
-  const std::size_t bytes = sizeof(NodePage) + static_cast<std::size_t>(count) * sizeof(NodePage::Slot);
-  Descriptor fd(place == 0 ? memfd_create("meshwise", MFD_CLOEXEC) : -1);
-  if (place == 0 && fd.valid() && ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) fd.reset(-1);
-  if (!share(node, place, count, fd)) return;
-  void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
-  const bool mapped = memory != MAP_FAILED;
-  auto* const page = mapped ? static_cast<NodePage*>(memory) : nullptr;
-  if (page && place == 0) page->start(count);
-  if (!all_true(node, mapped)) return;
-  page->take(place, r.rank);
-  all_true(node, true);  // every slot is taken before anybody looks
-  node_page() = {page, place, count};
+  std::int64_t memory = memory_total();
+  check_mpi(MPI_Bcast(&memory, 1, MPI_INT64_T, 0, node), "sharing memory");
+  const auto layout = arena_layout(count, static_cast<std::uint64_t>(memory));
+  const Descriptor page = place == 0 ? make_memory_file(page_bytes(count)) : Descriptor();
+  const Descriptor arena = with_arena ? make_memory_file(layout.end) : Descriptor();
+  auto files = share_descriptors(node, {page.get(), arena.get()});
+  if (files.empty() || !map_page(node_page(), files[0][0], place, count, node, r.rank)) return;
+  std::vector<Descriptor> arenas;
+  for (auto& each : files) arenas.push_back(std::move(each[1]));
+  if (with_arena) begin_arena(r, node, place, std::move(arenas), layout);
 }
 
 }  // namespace
@@ -191,7 +114,7 @@ bool NodePage::has_died(int place) {
   }
 }
 
-void begin_node(Runtime& r) {
+void begin_node(Runtime& r, bool with_arena) {
   MPI_Comm host = MPI_COMM_NULL;
   check_mpi(MPI_Comm_split_type(r.base, MPI_COMM_TYPE_SHARED, r.rank, MPI_INFO_NULL, &host), "finding the node");
   int leader = r.rank;
@@ -210,7 +133,11 @@ void begin_node(Runtime& r) {
   // A plan knows nodes as equal runs of ranks. Where ranks are dealt to hosts in turn, each counts as a node of its own: right, if not
   // the best.
   r.topology.ranks_per_node = !regular ? 1 : size == r.size ? 0 : size;
-  make_page(r, node);
+  share_memory(r, node, with_arena && r.settings.arena);
+  const bool arenas = all_true(r.base, arena_store() != nullptr || r.node_ranks.size() == 1);
+  r.topology.node_shares_memory = arenas && regular && size > 1;
+  if (with_arena && r.settings.arena && r.rank == 0 && size > 1 && !arenas)
+    std::fprintf(stderr, "meshwise: the ranks of a node can't share memory here: blocks are private and travel as messages\n");
   if (node != host) MPI_Comm_free(&node);
   MPI_Comm_free(&host);
 }

@@ -5,8 +5,8 @@ namespace meshwise::detail {
 
 struct Runtime;
 
-/// Collective over the world, at start. Finds the nodes and, where the node's ranks can share memory, the page.
-void begin_node(Runtime& r);
+/// Collective over the world, at start. Finds the nodes and, where a node's ranks can share memory, makes the page and the arena.
+void begin_node(Runtime& r, bool with_arena);
 /// Local. An orderly end: from here on a vanished process is no death.
 void leave_node();
 /// Local. Claims the right to print a failure's words: true for the first rank of the node that asks. The others return when it has

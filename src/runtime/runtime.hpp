@@ -33,6 +33,7 @@ struct Runtime {
   Settings settings;
   Topology topology;
   std::vector<int> node_ranks;  // the world ranks on this node, ascending
+  bool crowded = false;         // more ranks on this node than cores: who waits makes room
   int agreements = 0;           // depth of agree(f): local failures are agreed there, not sticky
 
   std::mutex lock;  // of engine, rolls, groups' making, and of the library's MPI calls that progress could meet

@@ -84,7 +84,7 @@ Ticket enter_call(const Call& call, std::initializer_list<const DeviceList*> lis
     if (!first) first = &sequence;
     member = member || sequence.member;
   }
-  if (!member) return {key, 0, 0, {}};
+  if (!member) return {key, 0, 0};
   Ticket ticket;
   if (distinct == 1) {
     ticket = r.ledger.enter(*first, call, with_history);
@@ -120,16 +120,13 @@ Ticket enter_world_call(const Call& call) {
   return ticket;
 }
 
-void describe(Ticket& ticket, const Call& call, const std::string& details) {
-  ticket.text = fmt::format("#{} {}", ticket.sequence, call.operation);
-  if (call.shape) ticket.text += fmt::format(" {}[{}]", name(call.dtype), joined(*call.shape));
-  if (!details.empty()) ticket.text += " " + details;
-  runtime().ledger.set_text(ticket.list, ticket.sequence, ticket.text);
-  // Where ranks parted in a call that sent nothing, the call before this one is what tells them apart.
-  if (ticket.sequence > 0)
-    if (const auto before = runtime().ledger.text_of(ticket.list, ticket.sequence - 1); !before.empty())
-      ticket.text += fmt::format(" (after {})", before);
+void describe(const Ticket& ticket, std::shared_ptr<const std::string> details) {
+  runtime().ledger.set_details(ticket.list, ticket.sequence, std::move(details));
 }
+
+void describe(const Ticket& ticket, std::string details) { describe(ticket, std::make_shared<const std::string>(std::move(details))); }
+
+std::string words_of(const Ticket& ticket) { return runtime().ledger.text_of(ticket.list, ticket.sequence); }
 
 CallbackScope::CallbackScope(std::string_view what) : outer_(runtime().callback) { runtime().callback = what; }
 CallbackScope::~CallbackScope() { runtime().callback = outer_; }

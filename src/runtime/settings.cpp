@@ -61,6 +61,19 @@ Check parse_check(const std::string& text) {
   refuse("MESHWISE_CHECK", text, "off, ledger or lockstep");
 }
 
+bool parse_store(const std::string& text) {
+  if (text == "arena") return true;
+  if (text == "private") return false;
+  refuse("MESHWISE_STORE", text, "arena or private");
+}
+
+KernelSet parse_kernels(const std::string& text) {
+  if (text == "portable") return KernelSet::portable;
+  if (text == "avx2") return KernelSet::avx2;
+  if (text == "avx512") return KernelSet::avx512;
+  refuse("MESHWISE_KERNELS", text, "portable, avx2 or avx512");
+}
+
 bool parse_switch(const std::string& name, const std::string& text) {
   if (text == "on" || text == "1") return true;
   if (text == "off" || text == "0") return false;
@@ -97,7 +110,9 @@ Settings parse_settings(std::map<std::string, std::string> given) {
   settings.given = std::move(given);
   const Reader read(settings.given);
   if (const auto* text = read.find("MESHWISE_CHECK")) settings.check = parse_check(*text);
+  if (const auto* text = read.find("MESHWISE_KERNELS")) settings.kernels = parse_kernels(*text);
   if (const auto* text = read.find("MESHWISE_PROGRESS_THREAD")) settings.progress_thread = parse_switch("MESHWISE_PROGRESS_THREAD", *text);
+  if (const auto* text = read.find("MESHWISE_STORE")) settings.arena = parse_store(*text);
   if (const auto* text = read.find("MESHWISE_FAIL_ALLOCATION")) parse_failing_allocation(*text, settings);
   read.whole("MESHWISE_DEVICES_PER_RANK", 1, settings.devices_per_rank);
   read.seconds("MESHWISE_TIMEOUT", settings.timeout);

@@ -5,6 +5,8 @@
 #include <map>
 #include <string>
 
+#include "runtime/kernels/copy.hpp"
+
 namespace meshwise::detail {
 
 /// Local. off: no comparison of calls. ledger: what travels anyway is compared. lockstep: every call waits for its participants and
@@ -24,10 +26,12 @@ struct Settings {
   std::uint64_t delay_seed = 0;
   std::int64_t max_communicators = 1024;
   bool progress_thread = true;
-  std::int64_t tag_bound = 0;     // 0: as MPI says
-  std::int64_t memory_limit = 0;  // 0: none
-  std::int64_t pool_bytes = std::int64_t{256} << 20;
-  std::int64_t failing_rank = -1;  // the tests' allocation hook: this rank's allocation number failing_allocation fails
+  KernelSet kernels = KernelSet::avx512;  // at most
+  std::int64_t tag_bound = 0;             // 0: as MPI says
+  std::int64_t memory_limit = 0;          // 0: none
+  std::int64_t pool_bytes = -1;           // -1: a share of the machine's memory
+  bool arena = true;                      // ranks of a node share memory
+  std::int64_t failing_rank = -1;         // the tests' allocation hook: this rank's allocation number failing_allocation fails
   std::int64_t failing_allocation = 0;
 };
 

@@ -55,14 +55,8 @@ void finish_task(Task& task) {
   Engine& engine = runtime().engine;
   lane_of(task).bytes -= task.payload.bytes();
   if (!travels_inline(task.payload.bytes())) --engine.chunked;
-  Movement& owner = *task.owner;
-  if (--owner.unfinished > 0) return;
-  const auto alive = std::move(*owner.self);
-  engine.live.erase(owner.self);
-  --engine.live_count;
-  owner.keep.clear();
-  owner.tasks.clear();
-  owner.done_.store(true, std::memory_order_release);
+  if (!task.outgoing) part_is_written(*task.owner);
+  finish_part(*task.owner);
 }
 
 // Hands MPI as many chunks of this lane as the window and the staging allow.
@@ -108,7 +102,8 @@ void pump_all(bool sending) {
 void send_head(Task& task) {
   Runtime& r = runtime();
   const Movement& owner = *task.owner;
-  const std::string_view text = std::string_view(owner.ticket.text).substr(0, text_limit);
+  const std::string words = owner.words.text();
+  const std::string_view text = std::string_view(words).substr(0, text_limit);
   const bool small = travels_inline(task.payload.bytes());
   Header header;
   header.magic = header_magic;
@@ -158,13 +153,14 @@ void expect_head(Lane& lane, int peer) {
 }
 
 bool same_call(const Header& header, const Task& task) {
-  const Movement& owner = *task.owner;
-  if (header.magic != header_magic || header.bytes != task.payload.bytes() || header.phase != owner.phase) return false;
-  return runtime().settings.check == Check::off ||
-         (header.list == owner.ticket.list && header.sequence == owner.ticket.sequence && header.hash == owner.ticket.hash);
+  const Ticket theirs{header.list, header.sequence, header.hash};
+  return header.magic == header_magic &&
+         same_call(task.owner->ticket, task.owner->phase, task.payload.bytes(), theirs, header.phase, header.bytes);
 }
 
-std::vector<Task> make_tasks(std::vector<Exchange>&& sends, std::vector<Exchange>&& receives) {
+}  // namespace
+
+std::vector<Task> make_message_tasks(std::vector<Exchange>&& sends, std::vector<Exchange>&& receives) {
   std::vector<Task> tasks;
   tasks.reserve(sends.size() + receives.size());
   for (const bool outgoing : {false, true}) {
@@ -179,12 +175,9 @@ std::vector<Task> make_tasks(std::vector<Exchange>&& sends, std::vector<Exchange
   return tasks;
 }
 
-// Under the lock: queues and starts the movement's tasks. True if some need a thread that serves them.
-bool start(const std::shared_ptr<Movement>& movement) {
+bool start_messages(const std::shared_ptr<Movement>& movement) {
   Engine& engine = runtime().engine;
   bool chunks = false;
-  movement->self = engine.live.insert(engine.live.end(), movement);
-  ++engine.live_count;
   for (auto& task : movement->tasks) {
     task.owner = movement.get();
     lane_of(task).bytes += task.payload.bytes();
@@ -209,7 +202,7 @@ bool start(const std::shared_ptr<Movement>& movement) {
 }
 
 // A pair's unfinished bytes are bounded: a fast rank waits here for movements that are older than the one it brings.
-void wait_for_room(const Ticket& ticket, const std::vector<Task>& tasks) {
+void wait_for_message_room(const Ticket& ticket, const std::vector<Task>& tasks) {
   Runtime& r = runtime();
   for (const auto& task : tasks) {
     const auto room = [&] {
@@ -222,8 +215,6 @@ void wait_for_room(const Ticket& ticket, const std::vector<Task>& tasks) {
     wait_for(room, {.what = "room for another transfer", .ticket = &ticket, .peers = [&] { return std::vector<int>{task.peer}; }});
   }
 }
-
-}  // namespace
 
 void on_head_sent(Task& task) {
   task.head_done = true;
@@ -247,7 +238,7 @@ void on_head_received(int peer, std::int64_t bytes) {
             std::min(static_cast<std::size_t>(header.text_bytes), static_cast<std::size_t>(bytes) - sizeof header)};
   }
   if (!whole || !same_call(header, task)) {
-    return spread_failure(FailureKind::mismatch, mismatch_words(r.rank, task.owner->ticket.text, peer, text));
+    return spread_failure(FailureKind::mismatch, mismatch_words(r.rank, task.owner->words.text(), peer, text));
   }
   lane.heads.pop_front();
   task.head_done = true;
@@ -287,49 +278,6 @@ void on_chunk_received(Task& task, Pending& chunk) {
   if (task.finished == task.payload.bytes()) finish_task(task);
   pump(lane, false);
   if (staged) pump_all(false);
-}
-
-std::shared_ptr<Transfer> post_phase(const Ticket& ticket, std::uint32_t phase, std::vector<Exchange> sends, std::vector<Exchange> receives,
-                                     std::vector<std::shared_ptr<Block>> keep) {
-  Runtime& r = runtime();
-  auto tasks = make_tasks(std::move(sends), std::move(receives));
-  if (tasks.empty()) return nullptr;
-  wait_for_room(ticket, tasks);
-  auto movement = std::make_shared<Movement>();
-  movement->ticket = ticket;
-  if (movement->ticket.text.empty()) movement->ticket.text = r.ledger.text_of(ticket.list, ticket.sequence);
-  movement->phase = phase;
-  movement->keep = std::move(keep);
-  movement->tasks = std::move(tasks);
-  movement->unfinished = movement->tasks.size();
-  bool chunks = false;
-  run_local_part(movement->ticket.text, [&] {
-    const std::scoped_lock hold(r.lock);
-    chunks = start(movement);
-  });
-  if (chunks) wake_progress_thread();
-  return movement;
-}
-
-std::shared_ptr<Transfer> post(const Ticket& ticket, std::vector<Exchange> sends, std::vector<Exchange> receives,
-                               std::vector<std::shared_ptr<Block>> keep) {
-  return post_phase(ticket, 0, std::move(sends), std::move(receives), std::move(keep));
-}
-
-void Movement::wait() {
-  if (!done()) {
-    const auto peers = [this] {
-      const std::scoped_lock hold(runtime().lock);
-      std::vector<int> ranks;
-      for (const auto& task : tasks) {
-        if (task.finished < task.payload.bytes() || !task.head_done) ranks.push_back(task.peer);
-      }
-      std::sort(ranks.begin(), ranks.end());
-      ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
-      return ranks;
-    };
-    wait_for([this] { return done(); }, {.what = "a transfer", .ticket = &ticket, .peers = peers});
-  }
 }
 
 }  // namespace meshwise::detail

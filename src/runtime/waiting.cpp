@@ -91,8 +91,7 @@ class LongWait {
       note.list = waiting_.ticket->list;
       note.sequence = waiting_.ticket->sequence;
       note.hash = waiting_.ticket->hash;
-      const std::string& text = waiting_.ticket->text;
-      note.what = text.empty() ? r.ledger.text_of(note.list, note.sequence) : text;
+      note.what = waiting_.words ? waiting_.words->text() : r.ledger.text_of(note.list, note.sequence);
       if (note.what.empty()) note.what = waiting_.what;
     }
     note.peers = std::move(peers);

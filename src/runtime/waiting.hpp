@@ -14,10 +14,20 @@
 
 namespace meshwise::detail {
 
+/// Local. A short pause of a thread that looks again at once.
+inline void relax() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
 /// Local. What is waited for.
 struct Waiting {
   std::string_view what;
   const Ticket* ticket = nullptr;             // the call, if it is one
+  const Words* words = nullptr;               // of the call, where the ledger may have forgotten it
   std::function<std::vector<int>()> peers{};  // the ranks it needs
   bool through_failure = false;               // a goodbye goes on after a failure
 };

@@ -7,8 +7,8 @@
 #include "meshwise/base/error.hpp"
 #include "meshwise/runtime/environment.hpp"
 #include "meshwise/runtime/interop_mpi.hpp"
+#include "meshwise/runtime/memory.hpp"
 #include "meshwise/runtime/node.hpp"
-#include "runtime/block_store.hpp"
 #include "runtime/runtime.hpp"
 
 namespace meshwise {
@@ -53,14 +53,14 @@ std::string setting(std::string_view name) {
 
 RuntimeStats runtime_stats() {
   const detail::Runtime& r = detail::runtime();
-  const auto store = detail::store_stats();
+  const auto memory = memory_stats();
   RuntimeStats stats;
   stats.messages_sent = r.engine.messages_sent.load();
   stats.bytes_sent = r.engine.bytes_sent.load();
   stats.bytes_copied = r.bytes_copied.load();
   stats.communicators = r.groups.made;
-  stats.live_bytes = store.live;
-  stats.peak_bytes = store.peak;
+  stats.live_bytes = memory.live;
+  stats.peak_bytes = memory.peak;
   return stats;
 }
 

@@ -62,7 +62,4 @@ LocalArray device_get(const Array& x);
 /// Collective. The whole value on rank `root`; elsewhere an empty LocalArray of shape (0).
 LocalArray device_get(const Array& x, std::int64_t root);
 
-/// Local. What moving x there would cost, as a table, before it moves.
-std::string explain(const Array& x, const Sharding& target);
-
 }  // namespace meshwise

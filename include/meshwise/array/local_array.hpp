@@ -74,7 +74,7 @@ class LocalArray {
   LocalArray() = default;
   /// Local. A dense row-major array, contents undefined. Throws: OutOfMemoryError.
   LocalArray(Shape shape, Dtype dtype);
-  /// Local. A window on a block: `offset` in bytes, strides in elements.
+  /// Local. A window on a block: `offset` in bytes, strides in elements. Without a block it has a shape and no memory yet.
   LocalArray(Shape shape, Dtype dtype, std::shared_ptr<detail::Block> block, std::size_t offset, std::vector<std::int64_t> strides);
   /// Local. A copy of `values`, row-major. Throws: ShapeError when their number is not the shape's.
   template <class T>

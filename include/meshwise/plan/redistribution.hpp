@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "meshwise/base/dtype.hpp"
 #include "meshwise/base/shape.hpp"
 #include "meshwise/placement/sharding.hpp"
 #include "meshwise/plan/topology.hpp"
@@ -103,10 +102,5 @@ PlanCost total_cost(const Movement& movement, const Topology& topology, std::siz
 /// Local. The whole plan as text, one line a piece: `device 0 <- 3 [0:2, 8:16] send`.
 std::string to_string(const Movement& movement, const Topology& topology);
 std::string to_string(const DevicePlan& plan);
-
-/// Local. A table of what moving an array of `shape` and `dtype` costs, before it moves: for each rank the bytes it holds before and
-/// after, keeps, copies, receives and sends, and its messages; for all of them the lower bound. Of more than 16 ranks it is the least,
-/// the mean and the most over some that are looked at, so that a million devices cost no more than a few.
-std::string explain(const Shape& shape, Dtype dtype, const Sharding& from, const Sharding& to, const Topology& topology = {});
 
 }  // namespace meshwise

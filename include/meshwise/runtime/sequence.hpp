@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -28,7 +29,6 @@ struct Ticket {
   std::uint64_t list = 0;      // hash of the ordered device list, or of the pair
   std::uint64_t sequence = 0;  // position in that list's sequence
   std::uint64_t hash = 0;      // the call's, mixed with the history of its lists
-  std::string text;            // the call in words; made only where messages may be sent
 };
 
 /// Collective. Enters a call whose participants are these lists' devices: checks thread and nesting, throws the sticky failure of another rank if
@@ -38,8 +38,11 @@ struct Ticket {
 Ticket enter_call(const Call& call, std::initializer_list<const DeviceList*> lists);
 Ticket enter_world_call(const Call& call);
 
-/// Local. Fills ticket.text ("#12 device_put float32[8,16] ..."); call it before posting messages. `details` may be empty.
-void describe(Ticket& ticket, const Call& call, const std::string& details);
+/// Local. Adds to what is said of a call in messages ("#12 device_put float32[8,16] DETAILS"); call it before posting any. May be empty.
+void describe(const Ticket& ticket, std::shared_ptr<const std::string> details);
+void describe(const Ticket& ticket, std::string details);
+/// Local. The call in words, and the one before it on the same devices; empty when it is no longer among this rank's last calls.
+std::string words_of(const Ticket& ticket);
 
 /// Local. While it lives, Collective calls throw Error: user callbacks run inside one.
 class CallbackScope {

@@ -11,12 +11,19 @@
 
 namespace meshwise::detail {
 
+/// Local. What becomes of a box that is exchanged. copy: its elements are written to the receiver's box. lend: the receiver takes the sender's block as it
+/// is; its own box has no memory yet.
+enum class Passing : std::uint8_t { copy, lend };
+
 /// Local. A strided box in this process's memory: `extents` elements of `itemsize` bytes, `strides` in bytes between neighbours.
 struct StridedBox {
   std::byte* base = nullptr;
   std::vector<std::int64_t> extents{};
   std::vector<std::int64_t> strides{};
   std::size_t itemsize = 1;
+  const Block* block = nullptr;  // that it lies in; null: memory that no block owns
+  Passing passing = Passing::copy;
+  bool fresh = false;  // of the sender: the block is one that it receives in this very exchange
   std::int64_t bytes() const;
 };
 
@@ -29,6 +36,21 @@ struct Exchange {
   std::vector<StridedBox> boxes{};
 };
 
+/// Local. A copy within this process that belongs to an exchange.
+struct LocalCopy {
+  StridedBox from, to;
+};
+
+/// Local. A block that another rank of the node lent, as the receiver sees the box.
+struct Adopted {
+  std::shared_ptr<Block> block{};
+  std::size_t offset = 0;              // of the box's first element, in bytes
+  std::vector<std::int64_t> strides{};  // in bytes
+};
+
+/// Local. Whether that rank can be lent blocks, and lend some.
+bool lends_blocks_to(std::int64_t rank);
+
 /// Local. A movement under way. Its error belongs to the arrays it makes, not to the wait that found it.
 class Transfer {
  public:
@@ -37,12 +59,14 @@ class Transfer {
   virtual bool done() const = 0;
   /// Local. Serves all transfers until this one is done. Throws: the transfer's error (MismatchError, CollectiveError, CommunicationError).
   virtual void wait() = 0;
+  /// Local. The lent blocks, in the order of the receives and their boxes; complete when the transfer is done.
+  virtual const std::vector<Adopted>& adopted() const = 0;
 };
 
-/// Local. Posts sends and receives of one call and returns at once; `keep` holds the blocks until the transfer is done. May wait for older
-/// transfers when a pair's run-ahead exceeds its bound. A call with neither sends nor receives gives nullptr.
+/// Local. Posts sends, receives and local copies of one call and returns at once; `keep` holds the blocks until the transfer is done. May wait for older
+/// transfers when a pair's run-ahead exceeds its bound. Copies alone are made at once. Where nothing remains to be done the result is nullptr.
 std::shared_ptr<Transfer> post(const Ticket& ticket, std::vector<Exchange> sends, std::vector<Exchange> receives,
-                               std::vector<std::shared_ptr<Block>> keep);
+                               std::vector<std::shared_ptr<Block>> keep, std::vector<LocalCopy> copies = {});
 
 /// Local. Serves transfers and failure notices a little; cheap when nothing is pending. Long kernels call it between tiles.
 void poll();

@@ -1,0 +1,14 @@
+#pragma once
+// Measures how fast bytes travel among this job's ranks.
+
+#include "meshwise/plan/links.hpp"
+#include "meshwise/runtime/sequence.hpp"
+
+namespace meshwise::detail {
+
+/// Synchronising over the world. Copies in memory, exchanges between pairs of ranks of a node and between nodes, each with all ranks busy and with one
+/// alone; about half a second. The same figures on every rank, those of the slowest node. A way that no two ranks have between them keeps its default
+/// and is not marked as measured. Throws: CommunicationError; the sticky failure of another rank.
+Links measure_links(const Ticket& ticket);
+
+}  // namespace meshwise::detail

@@ -1,0 +1,208 @@
+// How much memory there is, how much is live, and who holds it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <fstream>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "meshwise/runtime/memory.hpp"
+#include "runtime/arena_store.hpp"
+#include "runtime/block_store.hpp"
+#include "runtime/runtime.hpp"
+
+namespace meshwise::detail {
+namespace {
+
+constexpr std::size_t named_from = std::size_t{1} << 20;
+constexpr std::int64_t unknown = std::numeric_limits<std::int64_t>::max();
+
+std::optional<std::int64_t> number_in(const std::string& path) {
+  std::ifstream file(path);
+  std::string word;
+  std::int64_t value = 0;
+  if (!(file >> word)) return std::nullopt;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  if (error != std::errc{} || end != word.data() + word.size()) return std::nullopt;  // "max"
+  return value;
+}
+
+/// The value behind a key of a file of `key value` lines, in bytes.
+std::int64_t entry_in(const std::string& path, std::string_view key, std::int64_t scale) {
+  std::ifstream file(path);
+  std::string word;
+  for (std::int64_t value = 0; file >> word;)
+    if (word == key && file >> value) return value * scale;
+  return 0;
+}
+
+struct ControlGroup {
+  std::int64_t limit = unknown, used = 0;
+};
+
+/// The tightest of the groups that this process is in, from its own to the root; version 2, else 1.
+const std::vector<std::string>& control_groups() {
+  static const auto* const found = [] {
+    auto* folders = new std::vector<std::string>;
+    std::ifstream file("/proc/self/cgroup");
+    for (std::string line; std::getline(file, line);) {
+      const bool second = line.starts_with("0::");
+      const auto colon = line.rfind(':');
+      if (colon == std::string::npos || (!second && line.find("memory") == std::string::npos)) continue;
+      std::string path = line.substr(colon + 1);
+      for (;;) {
+        folders->push_back((second ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory") + (path == "/" ? std::string() : path));
+        const auto slash = path.rfind('/');
+        if (slash == std::string::npos || path == "/") break;
+        path = slash == 0 ? "/" : path.substr(0, slash);
+      }
+    }
+    return folders;
+  }();
+  return *found;
+}
+
+ControlGroup tightest() {
+  ControlGroup best;
+  for (const auto& folder : control_groups()) {
+    ControlGroup group;
+    if (const auto limit = number_in(folder + "/memory.max")) {
+      group.limit = *limit;
+      // Cached files give way; what processes and shared memory hold does not.
+      for (const auto* key : {"anon", "shmem", "kernel"}) group.used += entry_in(folder + "/memory.stat", key, 1);
+    } else if (const auto old = number_in(folder + "/memory.limit_in_bytes")) {
+      group.limit = *old;
+      for (const auto* key : {"total_rss", "total_shmem"}) group.used += entry_in(folder + "/memory.stat", key, 1);
+    } else {
+      continue;
+    }
+    if (group.limit - group.used < best.limit - best.used) best = group;
+  }
+  return best;
+}
+
+}  // namespace
+
+SizeClass size_class_for(std::uint64_t bytes) {
+  if (bytes <= 512) {
+    const auto steps = std::max<std::uint64_t>(1, (bytes + 63) / 64);
+    return {static_cast<std::uint32_t>(steps - 1), steps * 64};
+  }
+  const std::uint64_t below = std::bit_floor(bytes - 1), step = below / 4, quarter = (bytes - 1 - below) / step;
+  const auto doublings = static_cast<std::uint32_t>(std::countr_zero(below)) - 9;
+  return {8 + 4 * doublings + static_cast<std::uint32_t>(quarter), below + (quarter + 1) * step};
+}
+
+std::uint64_t capacity_of(std::uint32_t size_class) {
+  if (size_class < 8) return 64 * (std::uint64_t{size_class} + 1);
+  const std::uint64_t below = std::uint64_t{512} << ((size_class - 8) / 4);
+  return below + ((size_class - 8) % 4 + 1) * (below / 4);
+}
+
+std::int64_t memory_total() {
+  return std::min(tightest().limit, std::max<std::int64_t>(entry_in("/proc/meminfo", "MemTotal:", 1024), std::int64_t{1} << 30));
+}
+
+std::int64_t memory_available() {
+  const auto group = tightest();
+  const auto machine = entry_in("/proc/meminfo", "MemAvailable:", 1024);
+  const auto left = std::min(group.limit == unknown ? unknown : group.limit - group.used, machine > 0 ? machine : unknown);
+  // The kernel's killer does not wait for the last page.
+  return left == unknown ? left : left - std::clamp<std::int64_t>(memory_total() / 50, std::int64_t{4} << 20, std::int64_t{512} << 20);
+}
+
+std::int64_t pool_limit() {
+  const Runtime& r = runtime();
+  if (r.settings.pool_bytes >= 0) return r.settings.pool_bytes;
+  static const std::int64_t quarter = memory_total() / 4;
+  return quarter / static_cast<std::int64_t>(std::max<std::size_t>(1, r.node_ranks.size()));
+}
+
+MemoryAccount& memory_account() {
+  static auto* const immortal = new MemoryAccount;
+  return *immortal;
+}
+
+void MemoryAccount::ask(std::size_t bytes) {
+  const Runtime& r = runtime();
+  if (r.rank == r.settings.failing_rank && made_.fetch_add(1) + 1 == r.settings.failing_allocation)
+    throw refusal(bytes, "MESHWISE_FAIL_ALLOCATION asks for this failure");
+  const std::int64_t limit = r.settings.memory_limit;
+  if (limit > 0 && (bytes > static_cast<std::uint64_t>(limit) || live() + static_cast<std::int64_t>(bytes) > limit))
+    throw refusal(bytes, fmt::format("MESHWISE_MEMORY_LIMIT is {} bytes a rank", limit));
+  if (bytes > std::size_t{1} << 60) throw refusal(bytes, "no machine has that much");
+}
+
+void MemoryAccount::add(const Block& block) {
+  const std::int64_t now = live_ += static_cast<std::int64_t>(block.size());
+  for (auto before = peak_.load(); before < now && !peak_.compare_exchange_weak(before, now);) {
+  }
+  if (block.size() < named_from) return;
+  const std::scoped_lock hold(lock_);
+  holders_.emplace(&block, Holder{block.size(), runtime().ledger.last_call()});
+}
+
+void MemoryAccount::remove(const Block& block) {
+  live_ -= static_cast<std::int64_t>(block.size());
+  if (block.size() < named_from) return;
+  const std::scoped_lock hold(lock_);
+  holders_.erase(&block);
+}
+
+void MemoryAccount::back(std::int64_t bytes) {
+  const std::int64_t now = backed_ += bytes;
+  for (auto before = backed_peak_.load(); before < now && !backed_peak_.compare_exchange_weak(before, now);) {
+  }
+}
+
+std::string MemoryAccount::largest() {
+  const std::scoped_lock hold(lock_);
+  std::vector<Holder> all;
+  for (const auto& [block, holder] : holders_) all.push_back(holder);
+  const auto shown = std::min<std::size_t>(3, all.size());
+  std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(shown), all.end(),
+                    [](const Holder& a, const Holder& b) { return a.bytes > b.bytes; });
+  std::string text;
+  for (std::size_t k = 0; k < shown; ++k)
+    text += fmt::format("{}{} bytes{}", k == 0 ? "; the largest: " : ", ", all[k].bytes, all[k].call.empty() ? "" : " made in " + all[k].call);
+  return text;
+}
+
+OutOfMemoryError MemoryAccount::refusal(std::size_t bytes, std::string_view why) {
+  return OutOfMemoryError(
+      fmt::format("rank {}: no memory for a block of {} bytes: {}; {} bytes of blocks are live on this rank{}. "
+                  "Drop arrays, split over more devices, or raise the limit.",
+                  runtime().rank, bytes, why, live(), largest()));
+}
+
+BlockStore& block_store() {
+  ArenaStore* const shared = arena_store();
+  return shared ? static_cast<BlockStore&>(*shared) : private_store();
+}
+
+}  // namespace meshwise::detail
+
+namespace meshwise {
+
+MemoryStats memory_stats() {
+  const auto& account = detail::memory_account();
+  const auto* const shared = detail::arena_store();
+  MemoryStats stats;
+  stats.live = account.live();
+  stats.peak = account.peak();
+  stats.pooled = detail::private_pooled() + (shared ? shared->pooled() : 0);
+  stats.physical = account.backed() - stats.pooled;
+  stats.physical_peak = account.backed_peak();
+  stats.store = detail::block_store().name();
+  return stats;
+}
+
+void trim() {
+  detail::private_store().trim();
+  if (auto* const shared = detail::arena_store()) shared->trim();
+}
+
+}  // namespace meshwise

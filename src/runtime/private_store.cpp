@@ -1,0 +1,133 @@
+// Blocks in this process's own memory: where ranks share none.
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <new>
+
+#include "runtime/block_store.hpp"
+
+namespace meshwise::detail {
+namespace {
+
+#ifdef MESHWISE_SANITIZED
+constexpr std::size_t pooled_from = ~std::size_t{0};  // a sanitizer sees every block's ends only when each is its own allocation
+#else
+constexpr std::size_t pooled_from = std::size_t{256} << 10;
+#endif
+constexpr std::size_t huge_from = std::size_t{4} << 20;
+
+// Results in recycled pages are made several times faster than in fresh ones, which the kernel has to clear first.
+class PrivateStore final : public BlockStore {
+ public:
+  std::shared_ptr<Block> allocate(std::size_t bytes) override;
+  void trim() override;
+  const char* name() const override { return "private"; }
+  void release(std::byte* data, std::size_t size);
+
+  std::atomic<std::int64_t> pooled{0};
+
+ private:
+  std::byte* obtain(std::size_t bytes);
+  std::byte* from_pool(std::size_t capacity);
+
+  std::mutex lock_;
+  std::multimap<std::size_t, std::byte*> pool_;
+};
+
+PrivateStore& store() {
+  static auto* const immortal = new PrivateStore;
+  return *immortal;
+}
+
+class PrivateBlock final : public Block {
+ public:
+  PrivateBlock(std::byte* data, std::size_t size) : Block(data, size) { memory_account().add(*this); }
+  ~PrivateBlock() override {
+    memory_account().remove(*this);
+    store().release(data_, std::max<std::size_t>(size_, 1));
+  }
+};
+
+std::size_t memory_of(std::size_t size) { return size < pooled_from ? size : size_class_for(size).capacity; }
+
+std::byte* PrivateStore::from_pool(std::size_t capacity) {
+  const std::scoped_lock hold(lock_);
+  const auto at = pool_.find(capacity);
+  if (at == pool_.end()) return nullptr;
+  std::byte* data = at->second;
+  pool_.erase(at);
+  pooled -= static_cast<std::int64_t>(capacity);
+  return data;
+}
+
+void PrivateStore::trim() {
+  const std::scoped_lock hold(lock_);
+  for (const auto& [capacity, data] : pool_) {
+    munmap(data, capacity);
+    memory_account().back(-static_cast<std::int64_t>(capacity));
+  }
+  pool_.clear();
+  pooled = 0;
+}
+
+std::byte* PrivateStore::obtain(std::size_t bytes) {
+  const std::size_t capacity = memory_of(bytes);
+  if (bytes < pooled_from) return static_cast<std::byte*>(::operator new (bytes, std::align_val_t{block_alignment}, std::nothrow));
+  if (static_cast<std::int64_t>(capacity) > memory_available()) {
+    trim();
+    if (static_cast<std::int64_t>(capacity) > memory_available()) return nullptr;
+  }
+  void* data = mmap(nullptr, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (data == MAP_FAILED) {
+    trim();
+    data = mmap(nullptr, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (data == MAP_FAILED) return nullptr;
+  }
+  if (capacity >= huge_from) madvise(data, capacity, MADV_HUGEPAGE);
+  return static_cast<std::byte*>(data);
+}
+
+std::shared_ptr<Block> PrivateStore::allocate(std::size_t bytes) {
+  const std::size_t size = std::max<std::size_t>(bytes, 1);
+  memory_account().ask(bytes);
+  std::byte* data = size < pooled_from ? nullptr : from_pool(memory_of(size));
+  if (!data) {
+    data = obtain(size);
+    if (!data) throw memory_account().refusal(bytes, "the system has no more");
+    memory_account().back(static_cast<std::int64_t>(memory_of(size)));
+  }
+  try {
+    return std::make_shared<PrivateBlock>(data, bytes);
+  } catch (const std::bad_alloc&) {
+    release(data, size);
+    throw memory_account().refusal(bytes, "the system has no more");
+  }
+}
+
+void PrivateStore::release(std::byte* data, std::size_t size) {
+  const std::size_t capacity = memory_of(size);
+  if (size >= pooled_from) {
+    const std::scoped_lock hold(lock_);
+    if (pooled.load() + static_cast<std::int64_t>(capacity) <= pool_limit()) {
+      pool_.emplace(capacity, data);
+      pooled += static_cast<std::int64_t>(capacity);
+      return;
+    }
+  }
+  if (size < pooled_from) {
+    ::operator delete (data, std::align_val_t{block_alignment});
+  } else {
+    munmap(data, capacity);
+  }
+  memory_account().back(-static_cast<std::int64_t>(capacity));
+}
+
+}  // namespace
+
+BlockStore& private_store() { return store(); }
+std::int64_t private_pooled() { return store().pooled.load(); }
+
+}  // namespace meshwise::detail
