@@ -151,6 +151,21 @@ void transposition(int64_t n, int64_t item, std::optional<double> goal) {
       goal);
 }
 
+/// Every `step`th of float64s, by a thread alone; the peer is a loop over elements.
+void slice(int64_t step) {
+  constexpr int64_t bytes = int64_t{64} << 20, extents[] = {bytes / 8}, to_strides[] = {8};
+  const int64_t from_strides[] = {step * 8};
+  const Memory from(bytes * step), to(bytes);
+  const auto ours = [&] { meshwise::detail::copy_strided(from.data(), to.data(), 1, extents, from_strides, to_strides, 8); };
+  const auto theirs = [&] {
+    const auto* source = reinterpret_cast<const double*>(from.data());
+    auto* target = reinterpret_cast<double*>(to.data());
+    for (int64_t k = 0; k < extents[0]; ++k) target[k] = source[k * step];
+  };
+  row(
+      fmt::format("slice of step {}", step), "loop", bytes, [&] { return alone(ours); }, [&] { return alone(theirs); }, 1.0);
+}
+
 /// A copy of a few KiB, many times: by copy_strided, and by a loop of memcpy over its runs.
 void small(const std::string& what, int64_t rows, int64_t run, int64_t from_step, int64_t to_step, std::optional<double> goal) {
   const Memory from(rows * from_step + run), to(rows * to_step + run);
@@ -202,6 +217,7 @@ int main(int argc, char** argv) {
       transposition(item == 1 ? 14336 : item == 2 ? 10240 : item == 4 ? 7168 : 3584, item, std::nullopt);
     transposition(5122, 8, std::nullopt);  // the target's rows begin anywhere in a line
   }
+  if (wanted("slice")) slice(2), slice(3), slice(17);
   if (wanted("small")) {
     small("32 KiB, one run", 1, 32768, 32768, 32768, 1.0);
     small("32 KiB, rows of 256 bytes", 128, 256, 512, 256, 1.0);

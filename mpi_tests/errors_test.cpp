@@ -85,6 +85,21 @@ TEST(Errors, MemoryWhenMetadataShowsIt) {
   expect_working();
 }
 
+TEST(Errors, AResultThatFitsNowhere) {
+  // Nobody has allocated anything yet: the same words on every rank, arrays as they were, and the next call works.
+  const auto mesh = mw::make_mesh({mw::devices().size()}, {"x"});
+  const mw::NamedSharding whole(mesh, mw::P()), rows(mesh, mw::P("x"));
+  const auto placed = words<mw::OutOfMemoryError>([&] { mw::device_put(mw::zeros({1 << 25, 1 << 25}, mw::float64), whole); });
+  expect_words(placed, {"device_put", "float64[33554432,33554432]", "no rank can have more than"});
+  const auto column = mw::device_put(mw::ones({1 << 24, 1}, mw::float64), whole), row = mw::device_put(mw::ones({1, 1 << 24}, mw::float64), whole);
+  const auto computed = words<mw::OutOfMemoryError>([&] { mw::matmul(column, row); });
+  expect_words(computed, {"matmul", "float64[16777216,16777216]"});
+  const auto added = words<mw::OutOfMemoryError>([&] { column + row; });
+  expect_words(added, {"add", "float64[16777216,16777216]"});
+  EXPECT_EQ(mw::sum(column).item<double>(), 1 << 24);
+  expect_working();
+}
+
 TEST(Errors, OneRankFailsInsideAgree) {
   const auto last = mw::process_count() - 1;
   const auto text = words<mw::Error>([&] {

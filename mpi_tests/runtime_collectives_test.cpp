@@ -47,8 +47,8 @@ void check_all_reduce(const DeviceList& list, std::int64_t count) {
     auto& block = blocks.emplace_back(static_cast<std::size_t>(count));
     for (std::int64_t k = 0; k < count; ++k) block[static_cast<std::size_t>(k)] = value_of(device.id, k);
   }
-  std::vector<std::byte*> mine;
-  for (auto& block : blocks) mine.push_back(reinterpret_cast<std::byte*>(block.data()));
+  std::vector<meshwise::detail::LocalPart> mine;
+  for (auto& block : blocks) mine.push_back({reinterpret_cast<std::byte*>(block.data())});
   if (mine.empty()) return;
   meshwise::detail::all_reduce(group, mine, count, sizeof(float), fold, ticket);
   std::vector<float> wanted(static_cast<std::size_t>(count));

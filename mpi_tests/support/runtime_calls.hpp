@@ -87,8 +87,8 @@ inline std::int64_t sum(const DeviceList& list, std::string_view operation, std:
     group.push_back(device);
     if (device.rank == meshwise::process_index()) values.push_back(device.id + 1);
   }
-  std::vector<std::byte*> mine;
-  for (auto& value : values) mine.push_back(reinterpret_cast<std::byte*>(&value));
+  std::vector<meshwise::detail::LocalPart> mine;
+  for (auto& value : values) mine.push_back({reinterpret_cast<std::byte*>(&value)});
   const auto add = [](std::byte* acc, const std::byte* in, std::int64_t count) {
     for (std::int64_t k = 0; k < count; ++k) reinterpret_cast<std::int64_t*>(acc)[k] += reinterpret_cast<const std::int64_t*>(in)[k];
   };

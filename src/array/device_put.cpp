@@ -55,6 +55,22 @@ std::vector<LocalShard> settled(std::vector<LocalShard> shards) {
 
 }  // namespace
 
+void check_room(std::string_view operation, Dtype dtype, const Shape& shape, const Sharding& sharding) {
+  const auto item = static_cast<double>(itemsize(dtype)), most = static_cast<double>(largest_block());
+  const auto bytes_of = [&](const Shape& part) {
+    auto bytes = item;
+    for (const auto n : part) bytes *= static_cast<double>(n);  // more than any integer may be asked for
+    return bytes;
+  };
+  if (bytes_of(shape) <= most) return;
+  const auto block = sharding.shard_shape(shape);
+  if (bytes_of(block) <= most) return;
+  throw OutOfMemoryError(fmt::format("{}: the result {}[{}] {} on {} has blocks of {}[{}], {:.0f} bytes each, and no rank can have more than {:.0f} bytes. Split it over more "
+                                     "devices, or raise the limit.",
+                                     operation, name(dtype), joined(shape), to_string(sharding.spec()), to_string(sharding.devices()), name(dtype), joined(block),
+                                     bytes_of(block), most));
+}
+
 bool holds_already(const Array& x, const Sharding& target) {
   return !x.committed() || (x.sharding().devices() == target.devices() && (x.sharding().is_fully_replicated() || x.sharding().is_equivalent_to(target, x.ndim())));
 }
@@ -89,6 +105,7 @@ std::string move_words(const Array& x, const Sharding& target) {
 void check_placement(const Array& x, const Sharding& target, std::string_view operation, const std::string& argument) {
   check_alive(x, operation, argument);
   target.check_fits(x.shape());
+  check_room(operation, x.dtype(), x.shape(), target);
 }
 
 Array put(const Array& x, const Sharding& target, PutOptions options, std::string_view operation) {

@@ -163,13 +163,13 @@ class Execution {
     for (const auto& [first, i] : order) {
       if (done[i]) continue;
       std::vector<Device> group;
-      std::vector<std::byte*> mine;
+      std::vector<LocalPart> mine;
       for (std::int64_t member = 0; member < partial.parts; ++member) {
         const auto position = first + offset_of(partial, member);
         group.push_back(negotiated_.mesh->devices()[position]);
         for (std::size_t s = 0; s < shards.size(); ++s)
           if (shards[s].position == position) {
-            mine.push_back(shards[s].data.data());
+            mine.push_back({shards[s].data.data(), shards[s].data.block().get()});
             done[s] = true;
           }
       }

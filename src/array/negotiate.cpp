@@ -7,6 +7,7 @@
 #include <bit>
 
 #include "array/call.hpp"
+#include "array/place.hpp"
 #include "meshwise/runtime/environment.hpp"
 
 namespace meshwise::detail {
@@ -139,6 +140,7 @@ Negotiated negotiate(const Request& request) {
   if (is_aligned(request, committed)) {
     out.aligned = true;
     out.result = sharding(committed[0]);
+    check_room(request.operation, request.dtype, request.shape, *out.result);
     return out;
   }
   check_mesh_types(request, committed);
@@ -169,6 +171,7 @@ Negotiated negotiate(const Request& request) {
   const auto spec = propagate(*out.mesh, request.rule, request.operation, request.attributes, out.types, request.shape);
   if (other != 0) refuse_devices(request, committed[0], other);
   out.result = sharding(leader).spec() == spec ? sharding(leader) : Sharding(NamedSharding(*out.mesh, spec));
+  check_room(request.operation, request.dtype, request.shape, *out.result);
   return out;
 }
 

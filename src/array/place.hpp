@@ -18,4 +18,7 @@ Moved place(const Array& x, const Sharding& target, const Ticket& ticket);
 /// Local. Another array over the same blocks: it lives on when x is deleted.
 Array same_value(const Array& x);
 
+/// Local. Throws: OutOfMemoryError, on every rank alike, when no rank could hold the largest block of such an array.
+void check_room(std::string_view operation, Dtype dtype, const Shape& shape, const Sharding& sharding);
+
 }  // namespace meshwise::detail

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t small_limit = std::size_t{32} << 10;  // up to here one all-gather is quicker than two exchanges of slices
 constexpr std::size_t gather_limit = std::size_t{256} << 10;
 
-StridedBox dense(std::byte* base, std::int64_t bytes) { return {base, {bytes}, {1}, 1}; }
+StridedBox dense(std::byte* base, std::int64_t bytes, const Block* block = nullptr) { return {base, {bytes}, {1}, 1, block}; }
 
 // Where each device of the group is: its process's place, and its place among that process's devices.
 struct Members {
@@ -45,65 +45,92 @@ void combine_in_order(std::size_t devices, std::byte* acc, std::int64_t count, s
   for (std::size_t d = 1; d < devices; ++d) combine(acc, block_of(d), count);
 }
 
-void reduce_small(const Members& m, Group& group, std::span<std::byte* const> mine, std::int64_t count, std::size_t itemsize,
+void reduce_small(const Members& m, Group& group, std::span<const LocalPart> mine, std::int64_t count, std::size_t itemsize,
                   const Combine& combine, const Ticket& ticket) {
   const std::size_t bytes = static_cast<std::size_t>(count) * itemsize, each = m.most * bytes;
   std::vector<std::byte> own(each), all(each * m.ranks.size()), result(bytes);
-  for (std::size_t k = 0; k < mine.size(); ++k) std::memcpy(own.data() + k * bytes, mine[k], bytes);
+  for (std::size_t k = 0; k < mine.size(); ++k) std::memcpy(own.data() + k * bytes, mine[k].data, bytes);
   gather_checked(group, own.data(), each, all.data(), ticket);
   combine_in_order(m.process.size(), result.data(), count, itemsize, combine,
                    [&](std::size_t d) { return all.data() + m.process[d] * each + m.local[d] * bytes; });
-  for (std::byte* block : mine) std::memcpy(block, result.data(), bytes);
+  for (const auto& part : mine) std::memcpy(part.data, result.data(), bytes);
 }
 
-// Each process owns a slice of the elements: gathers that slice of every block, combines it once, and hands the result to all.
-void reduce_large(const Members& m, std::size_t me, std::span<std::byte* const> mine, std::int64_t count, std::size_t itemsize,
+using BoxesOf = std::vector<std::vector<StridedBox>>;  // by process of the group
+
+/// Sends boxes to and receives some from each other process, and waits. The transfer has the blocks that were lent, in the processes' order.
+std::shared_ptr<Transfer> exchange(const Members& m, std::size_t me, std::uint32_t phase, BoxesOf&& to, BoxesOf&& from,
+                                   std::vector<std::shared_ptr<Block>> keep, const Ticket& ticket) {
+  std::vector<Exchange> sends, receives;
+  for (std::size_t p = 0; p < m.ranks.size(); ++p) {
+    if (p == me) continue;
+    sends.push_back({m.ranks[p], std::move(to[p])});
+    receives.push_back({m.ranks[p], std::move(from[p])});
+  }
+  auto transfer = post_phase(ticket, phase, std::move(sends), std::move(receives), std::move(keep));
+  if (transfer) transfer->wait();
+  return transfer;
+}
+
+// Each process owns a slice of the elements: that slice of every block is combined once, and the result handed to all.
+void reduce_large(const Members& m, std::size_t me, std::span<const LocalPart> mine, std::int64_t count, std::size_t itemsize,
                   const Combine& combine, const Ticket& ticket) {
   const auto processes = static_cast<std::int64_t>(m.ranks.size());
   const auto size = static_cast<std::int64_t>(itemsize);
   const auto slice = [&](std::size_t p) { return part(static_cast<std::int64_t>(p), processes, count); };
   const Range own = slice(me);
   const std::int64_t own_bytes = own.size() * size;
+  // On a node the blocks are read where they are: k reads and one write for each element.
+  const bool lends = std::all_of(m.ranks.begin(), m.ranks.end(), [](int rank) { return rank == runtime().rank || lends_blocks_to(rank); });
   std::shared_ptr<Block> gathered, result;
   run_local_part("a reduction", [&] {
-    gathered = block_store().allocate(static_cast<std::size_t>(own_bytes) * m.process.size());
+    if (!lends) gathered = block_store().allocate(static_cast<std::size_t>(own_bytes) * m.process.size());
     result = block_store().allocate(static_cast<std::size_t>(own_bytes));
   });
-  std::vector<std::byte*> parts(m.process.size());  // per device
-  std::vector<std::vector<StridedBox>> incoming(m.ranks.size());
+  BoxesOf to(m.ranks.size()), from(m.ranks.size());
+  std::vector<const std::byte*> parts(m.process.size());  // per device
   for (std::size_t d = 0; d < m.process.size(); ++d) {
     if (m.process[d] == me) {
-      parts[d] = mine[m.local[d]] + own.start * size;
+      parts[d] = mine[m.local[d]].data + own.start * size;
+    } else if (lends) {
+      from[m.process[d]].push_back({nullptr, {count * size}, {1}, 1, nullptr, Passing::lend});
     } else {
-      parts[d] = gathered->data() + static_cast<std::int64_t>(d) * own_bytes;
-      incoming[m.process[d]].push_back(dense(parts[d], own_bytes));
+      auto* const at = gathered->data() + static_cast<std::int64_t>(d) * own_bytes;
+      parts[d] = at;
+      from[m.process[d]].push_back(dense(at, own_bytes, gathered.get()));
     }
   }
-  std::vector<Exchange> sends, receives;
   for (std::size_t p = 0; p < m.ranks.size(); ++p) {
-    if (p == me) continue;
-    std::vector<StridedBox> outgoing;
-    for (std::byte* block : mine) outgoing.push_back(dense(block + slice(p).start * size, slice(p).size() * size));
-    sends.push_back({m.ranks[p], std::move(outgoing)});
-    receives.push_back({m.ranks[p], std::move(incoming[p])});
+    for (const auto& each : mine) {
+      to[p].push_back(lends ? dense(each.data, count * size, each.block) : dense(each.data + slice(p).start * size, slice(p).size() * size, each.block));
+      if (lends) to[p].back().passing = Passing::lend;
+    }
   }
-  if (const auto transfer = post_phase(ticket, 1, std::move(sends), std::move(receives), {gathered})) transfer->wait();
-
+  const auto transfer = exchange(m, me, 1, std::move(to), std::move(from), {gathered}, ticket);
+  if (lends) {
+    std::size_t next = 0;
+    for (std::size_t p = 0; p < m.ranks.size(); ++p)
+      for (std::size_t d = 0; d < m.process.size(); ++d)
+        if (p != me && m.process[d] == p) {
+          const auto& adopted = transfer->adopted()[next++];
+          parts[d] = adopted.block->data() + adopted.offset + own.start * size;
+        }
+  }
   if (own_bytes > 0) combine_in_order(parts.size(), result->data(), own.size(), itemsize, combine, [&](std::size_t d) { return parts[d]; });
-  std::memcpy(mine[0] + own.start * size, result->data(), static_cast<std::size_t>(own_bytes));
-  std::vector<Exchange> back_sends, back_receives;
+  std::memcpy(mine[0].data + own.start * size, result->data(), static_cast<std::size_t>(own_bytes));
+  // A slice of this process's block is overwritten only with what its owner made of it: by then the owner has read it.
+  BoxesOf back_to(m.ranks.size()), back_from(m.ranks.size());
   for (std::size_t p = 0; p < m.ranks.size(); ++p) {
-    if (p == me) continue;
-    back_sends.push_back({m.ranks[p], {dense(result->data(), own_bytes)}});
-    back_receives.push_back({m.ranks[p], {dense(mine[0] + slice(p).start * size, slice(p).size() * size)}});
+    back_to[p] = {dense(result->data(), own_bytes, result.get())};
+    back_from[p] = {dense(mine[0].data + slice(p).start * size, slice(p).size() * size, mine[0].block)};
   }
-  if (const auto transfer = post_phase(ticket, 2, std::move(back_sends), std::move(back_receives), {result})) transfer->wait();
-  for (std::size_t k = 1; k < mine.size(); ++k) std::memcpy(mine[k], mine[0], static_cast<std::size_t>(count) * itemsize);
+  exchange(m, me, 2, std::move(back_to), std::move(back_from), {result}, ticket);
+  for (std::size_t k = 1; k < mine.size(); ++k) std::memcpy(mine[k].data, mine[0].data, static_cast<std::size_t>(count) * itemsize);
 }
 
 }  // namespace
 
-void all_reduce(std::span<const Device> group, std::span<std::byte* const> mine, std::int64_t count, std::size_t itemsize,
+void all_reduce(std::span<const Device> group, std::span<const LocalPart> mine, std::int64_t count, std::size_t itemsize,
                 const Combine& combine, const Ticket& ticket) {
   if (mine.empty() || group.size() == 1) return;
   const Members m = members_of(group);
@@ -111,8 +138,8 @@ void all_reduce(std::span<const Device> group, std::span<std::byte* const> mine,
   if (m.ranks.size() == 1) {
     if (count == 0) return;
     std::vector<std::byte> result(bytes);
-    combine_in_order(mine.size(), result.data(), count, itemsize, combine, [&](std::size_t d) { return mine[d]; });
-    for (std::byte* block : mine) std::memcpy(block, result.data(), bytes);
+    combine_in_order(mine.size(), result.data(), count, itemsize, combine, [&](std::size_t d) { return mine[d].data; });
+    for (const auto& part : mine) std::memcpy(part.data, result.data(), bytes);
     return;
   }
   if (m.most * bytes <= small_limit) {

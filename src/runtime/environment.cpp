@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "meshwise/base/error.hpp"
+#include "runtime/block_store.hpp"
 #include "runtime/ending.hpp"
 #include "runtime/node.hpp"
 #include "runtime/runtime.hpp"
@@ -102,6 +103,8 @@ void begin(MPI_Comm from) {
   agree_kernels(r);
   begin_node(r, true);
   begin_engine(r);
+  r.largest_block = r.settings.memory_limit > 0 ? r.settings.memory_limit : memory_total();
+  check_mpi(MPI_Allreduce(MPI_IN_PLACE, &r.largest_block, 1, MPI_INT64_T, MPI_MIN, r.base), "agreeing on memory");
   const std::int64_t each = r.settings.devices_per_rank;
   set_world(r.size * each, each, r.rank);
   r.world = &r.ledger.find(devices().hash());

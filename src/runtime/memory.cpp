@@ -178,6 +178,8 @@ OutOfMemoryError MemoryAccount::refusal(std::size_t bytes, std::string_view why)
                   runtime().rank, bytes, why, live(), largest()));
 }
 
+std::int64_t largest_block() { return runtime().largest_block; }
+
 BlockStore& block_store() {
   ArenaStore* const shared = arena_store();
   return shared ? static_cast<BlockStore&>(*shared) : private_store();

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <functional>
+#include <limits>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -33,6 +34,7 @@ struct Runtime {
   Settings settings;
   Topology topology;
   std::vector<int> node_ranks;  // the world ranks on this node, ascending
+  std::int64_t largest_block = std::numeric_limits<std::int64_t>::max();
   bool crowded = false;         // more ranks on this node than cores: who waits makes room
   int agreements = 0;           // depth of agree(f): local failures are agreed there, not sticky
 

@@ -43,4 +43,7 @@ class BlockStore {
 /// Local. The process's store.
 BlockStore& block_store();
 
+/// Local. No rank can have a block of more bytes: the least of all ranks' limits and memories, agreed at start.
+std::int64_t largest_block();
+
 }  // namespace meshwise::detail

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "meshwise/placement/device.hpp"
+#include "meshwise/runtime/block_store.hpp"
 #include "meshwise/runtime/sequence.hpp"
 
 namespace meshwise::detail {
@@ -15,10 +16,17 @@ namespace meshwise::detail {
 /// Local. Combines `count` elements: acc[i] = acc[i] (+) in[i].
 using Combine = std::function<void(std::byte* acc, const std::byte* in, std::int64_t count)>;
 
+/// Local. Elements of one of this process's devices, dense, and the block they lie in (null: memory that no block owns).
+struct LocalPart {
+  std::byte* data = nullptr;
+  const Block* block = nullptr;
+};
+
 /// Collective over the group's processes. Combines one block of `count` elements of `itemsize` bytes per device of `group`, in the group's order, and
 /// leaves the result, the same bits everywhere, in every block of `mine` (this process's devices of the group, in group order). Each element is combined
-/// once and distributed; small blocks travel in one all-gather on the group's communicator, large ones as a scatter and a gather of slices.
-void all_reduce(std::span<const Device> group, std::span<std::byte* const> mine, std::int64_t count, std::size_t itemsize, const Combine& combine,
+/// once and distributed; small blocks travel in one all-gather on the group's communicator. Of large ones each process combines a slice, reading the others'
+/// blocks where they are if all share a node's memory, and hands it to all.
+void all_reduce(std::span<const Device> group, std::span<const LocalPart> mine, std::int64_t count, std::size_t itemsize, const Combine& combine,
                 const Ticket& ticket);
 
 /// Collective over the processes of `list` (each once, in order of first appearance). Gathers `bytes` bytes of each to all: `out` has processes * bytes.

@@ -20,6 +20,7 @@ const CopyKernels& kernels_of(KernelSet set) {
 // Read on every band: relaxed loads of what changes at the start of the program alone, and in tests.
 std::atomic<KernelSet> chosen{best_kernel_set()};
 std::atomic<const CopyKernels*> kernels{&kernels_of(best_kernel_set())};
+// Copied and then read by two ranks beside 32 MiB of last-level cache: 4 MiB a rank are 0.8 of the time when cached, 8 MiB 1.16.
 std::atomic<std::int64_t> threshold{std::int64_t{8} << 20};
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Transpositions: the source's neighbours become a stride apart. See copy_line.hpp.
 #pragma once
 
-#include "runtime/kernels/copy_runs.hpp"
+#include "runtime/kernels/copy_streamed.hpp"
 
 namespace meshwise::detail {
 namespace {

@@ -10,6 +10,7 @@ int main(int argc, char** argv) {
   bench::MpiPeers mpi(problem);
   const auto result = [&] { return mpi.result(); };
   bench::compete(
-      "reshard", problem, bench::near_roofline,
-      {{"MPI_Alltoallw + subarrays", 4, [&] { mpi.alltoallw(); }, result}, {"pack + MPI_Isend", 3, [&] { mpi.pack_isend(); }, result}});
+      "redistribution", problem, bench::near_roofline,
+      {{"MPI_Alltoallw + subarrays", 4, [&] { mpi.alltoallw(); }, result}, {"pack + MPI_Isend", 3, [&] { mpi.pack_isend(); }, result},
+       {"pack + MPI_Alltoallv", 3, [&] { mpi.pack_alltoallv(); }, result}});
 }
