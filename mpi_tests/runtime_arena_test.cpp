@@ -11,6 +11,7 @@
 #include <cstring>
 #include <deque>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <random>
 #include <thread>
@@ -23,6 +24,15 @@ namespace {
 using namespace meshwise::detail;
 
 constexpr int places = 4;
+
+/// As the runtime does: arenas and stores outlive everything.
+ArenaStore& immortal_store(std::vector<Descriptor> files, const ArenaLayout& layout) {
+  static auto* const kept = new std::vector<std::pair<std::unique_ptr<Arena>, std::unique_ptr<ArenaStore>>>;
+  auto arena = std::make_unique<Arena>(0, std::move(files), layout);
+  auto store = std::make_unique<ArenaStore>(*arena);
+  kept->emplace_back(std::move(arena), std::move(store));
+  return *kept->back().second;
+}
 
 std::vector<Descriptor> duplicates(const std::vector<Descriptor>& files) {
   std::vector<Descriptor> out;
@@ -163,9 +173,8 @@ TEST(Arena, ThreadsShareAStore) {
   const auto layout = arena_layout(1, std::uint64_t{1} << 30);
   std::vector<Descriptor> files;
   files.push_back(make_memory_file(layout.end));
-  auto& arena = *new Arena(0, std::move(files), layout);
-  ASSERT_TRUE(arena.valid());
-  auto& store = *new ArenaStore(arena);
+  auto& store = immortal_store(std::move(files), layout);
+  ASSERT_TRUE(store.arena().valid());
   std::mutex lock;
   std::deque<std::pair<std::shared_ptr<Block>, std::uint64_t>> shared;
   std::atomic<int> wrong{0};
@@ -197,8 +206,8 @@ TEST(Arena, RecyclesAndGivesBack) {
   const auto layout = arena_layout(1, std::uint64_t{1} << 30);
   std::vector<Descriptor> files;
   files.push_back(make_memory_file(layout.end));
-  auto& arena = *new Arena(0, std::move(files), layout);
-  auto& store = *new ArenaStore(arena);
+  auto& store = immortal_store(std::move(files), layout);
+  const auto& arena = store.arena();
   const auto* const first = store.allocate(3 << 20)->data();
   EXPECT_EQ(store.allocate((3 << 20) - 100)->data(), first) << "about the same size";
   EXPECT_GE(store.pooled(), 3 << 20);

@@ -15,6 +15,13 @@
 namespace meshwise {
 namespace {
 
+#ifdef MESHWISE_SANITIZED
+constexpr double slow = 20;
+#else
+constexpr double slow = 1;
+#endif
+
+
 double thread_seconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -173,7 +180,7 @@ TEST(CostScale, MicrosecondsARank) {
       }
       fmt::print("{:<16} -> {:<22} {} ranks a node{}: {:.1f} us a rank\n", to_string(from), to_string(to), topology.ranks_per_node,
                  topology.node_shares_memory ? " that share memory" : "", 1e6 * best);
-      EXPECT_LT(best, 500e-6);  // the goal is 50; a loaded machine or a sanitizer is no breach, a look at each piece or device is
+      EXPECT_LT(best, slow * 500e-6);  // the goal is 50; a loaded machine or a sanitizer is no breach, a look at each piece or device is
     }
 }
 

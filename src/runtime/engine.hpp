@@ -68,6 +68,7 @@ class Movement final : public Transfer {
   std::int64_t copied_bytes = 0;        // that this rank's copies on the node write
   std::int64_t unanswered = 0;          // receivers of short runs that this rank has not heard of
   bool near = false;                    // some of it on the node
+  bool in_background = false;           // large enough there to keep the progress thread awake
   std::size_t unfinished = 0;  // parts of any kind, and one for the post itself
   std::size_t unwritten = 0;   // of these, those that write to this rank's new blocks
   std::list<std::shared_ptr<Movement>>::iterator self;

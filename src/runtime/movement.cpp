@@ -76,6 +76,7 @@ void finish_part(Movement& movement) {
   const auto alive = std::move(*movement.self);
   engine.live.erase(movement.self);
   --engine.live_count;
+  if (movement.in_background) --engine.chunked;
   movement.keep.clear();
   movement.tasks.clear();
   movement.node_tasks.clear();
@@ -108,7 +109,9 @@ std::shared_ptr<Transfer> post_phase(const Ticket& ticket, std::uint32_t phase, 
     movement->self = r.engine.live.insert(r.engine.live.end(), movement);
     ++r.engine.live_count;
     if (near) start_on_node(*movement, std::move(near_sends), std::move(near_receives), std::move(copies));
-    wakes = start_messages(movement) || movement->copied_bytes >= large_on_node;
+    movement->in_background = movement->copied_bytes >= large_on_node;
+    if (movement->in_background) ++r.engine.chunked;
+    wakes = start_messages(movement) || movement->in_background;
     part_is_written(*movement);
     finish_part(*movement);  // the one above the tasks: none of them ends the movement while it begins
   });

@@ -178,13 +178,13 @@ bool read_letters(NodeExchange& node) {
     while (!expected.empty()) {
       const std::byte* const at = node.in[place].front();
       if (!at) break;
-      const LetterReader letter(at, *node.store);
-      if (letter.epoch() > node.epoch) break;
+      if (LetterReader::epoch_of(at) > node.epoch) break;
       any = true;
-      if (letter.epoch() < node.epoch) {
+      if (LetterReader::epoch_of(at) < node.epoch) {
         node.in[place].pop();
         continue;
       }
+      const LetterReader letter(at, *node.store);
       NodeTask& task = *expected.front();
       const auto ticket = letter.ticket();
       if (!same_call(task.owner->ticket, task.owner->phase, task.bytes, ticket, letter.phase(), letter.bytes())) {
@@ -373,7 +373,7 @@ int unasked_letter(Runtime& r) {
   NodeExchange& node = r.engine.node;
   for (std::size_t place = 0; place < node.in.size(); ++place) {
     const auto* const at = node.expected[place].empty() ? node.in[place].front() : nullptr;
-    if (!at || LetterReader(at, *node.store).epoch() != node.epoch) continue;
+    if (!at || LetterReader::epoch_of(at) != node.epoch) continue;
     return static_cast<int>(std::find(node.place_of.begin(), node.place_of.end(), static_cast<int>(place)) - node.place_of.begin());
   }
   return -1;

@@ -98,6 +98,12 @@ LetterReader::LetterReader(const std::byte* at, ArenaStore& store) {
   }
 }
 
+std::uint64_t LetterReader::epoch_of(const std::byte* at) {
+  LetterHead head;
+  std::memcpy(&head, at, sizeof head);
+  return head.epoch;
+}
+
 Words LetterReader::words() const {
   return {head_.call, head_.before, head_.has_before != 0, std::make_shared<const std::string>(details_)};
 }

@@ -60,11 +60,12 @@ class LetterWriter {
 class LetterReader {
  public:
   LetterReader(const std::byte* at, ArenaStore& store);
+  /// Local. Of the letter there; reading it whole takes over its references.
+  static std::uint64_t epoch_of(const std::byte* at);
   Ticket ticket() const { return {head_.list, head_.sequence, head_.hash}; }
   /// Local. What the sender says of its call.
   Words words() const;
   std::uint32_t phase() const { return head_.phase; }
-  std::uint64_t epoch() const { return head_.epoch; }
   std::int64_t bytes() const { return head_.bytes; }
   /// Local. The next box; they are read in order.
   PlacedBox next(std::size_t ndim) const { return read_box(word_, ndim); }

@@ -37,8 +37,10 @@ void serve() {
   prctl(PR_SET_NAME, "mw-progress");
   prctl(PR_SET_TIMERSLACK, 5000);
   long pause = shortest;
+  bool moved = false;
   for (;;) {
-    const bool work = r.engine.chunked.load(std::memory_order_relaxed) > 0 && s.main_serves.load(std::memory_order_relaxed) == 0;
+    const bool pending = moved || r.engine.chunked.load(std::memory_order_relaxed) > 0;
+    const bool work = pending && s.main_serves.load(std::memory_order_relaxed) == 0;
     if (work) {
       const timespec nap{0, pause};
       nanosleep(&nap, nullptr);
@@ -54,7 +56,8 @@ void serve() {
       if (s.stop) return;
     }
     // A peer may be late by seconds: then the looks become rarer.
-    if (s.main_serves.load(std::memory_order_relaxed) == 0) pause = progress() ? shortest : std::min(pause + pause / 4, longest);
+    moved = s.main_serves.load(std::memory_order_relaxed) == 0 && progress();
+    pause = moved ? shortest : std::min(pause + pause / 4, longest);
   }
 }
 
