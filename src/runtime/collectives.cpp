@@ -132,11 +132,10 @@ void reduce_large(const Members& m, std::size_t me, std::span<const LocalPart> m
 
 void all_reduce(std::span<const Device> group, std::span<const LocalPart> mine, std::int64_t count, std::size_t itemsize,
                 const Combine& combine, const Ticket& ticket) {
-  if (mine.empty() || group.size() == 1) return;
+  if (mine.empty() || group.size() == 1 || count == 0) return;
   const Members m = members_of(group);
   const std::size_t bytes = static_cast<std::size_t>(count) * itemsize;
   if (m.ranks.size() == 1) {
-    if (count == 0) return;
     std::vector<std::byte> result(bytes);
     combine_in_order(mine.size(), result.data(), count, itemsize, combine, [&](std::size_t d) { return mine[d].data; });
     for (const auto& part : mine) std::memcpy(part.data, result.data(), bytes);
