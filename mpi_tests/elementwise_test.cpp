@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "support/exact.hpp"
+#include "support/thrown_words.hpp"
 
 namespace mw = meshwise;
 using mw::Array, mw::Dtype, mw::LocalArray, mw::NamedSharding, mw::Operand, mw::P, mw::Shape;
@@ -187,15 +188,7 @@ TEST(Elementwise, LiteralsAreWeakOnEitherSide) {
   EXPECT_FALSE(mw::all(x == mw::flip(x)).item<bool>());
 }
 
-template <class E, class F>
-std::string words(F&& f) {
-  try {
-    f();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
+using support::words;
 
 TEST(Elementwise, ErrorsNameTheOperationTheTypesAndTheCure) {
   const auto m = line(mw::devices().size());

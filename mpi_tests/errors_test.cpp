@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "support/random_placement.hpp"
+#include "support/thrown_words.hpp"
 
 namespace mw = meshwise;
 using mw::NamedSharding, mw::P;
@@ -14,16 +15,7 @@ namespace {
 mw::Mesh line(mw::AxisType type = mw::AxisType::Auto) { return mw::make_mesh({mw::devices().size()}, {"x"}, {.axis_types = type}); }
 mw::Array placed(const mw::Shape& shape) { return mw::device_put(mw::ones(shape), NamedSharding(line(), P("x"))); }
 
-/// The words of an E, which is thrown and of no other kind; empty otherwise.
-template <class E, class F>
-std::string words(F&& f) {
-  try {
-    f();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "";
-}
+using support::words;
 
 void expect_words(const std::string& text, std::initializer_list<const char*> all) {
   EXPECT_FALSE(text.empty());

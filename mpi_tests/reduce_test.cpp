@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "support/exact.hpp"
+#include "support/thrown_words.hpp"
 
 namespace mw = meshwise;
 using mw::Array, mw::Dtype, mw::LocalArray, mw::NamedSharding, mw::P, mw::Shape;
@@ -204,15 +205,7 @@ TEST(Reduce, FloatsAccumulateWiderThanTheyAre) {
   EXPECT_EQ(mw::mean(mw::device_put(mw::full({3000}, 1e38f), s)).item<float>(), 1e38f);
 }
 
-template <class E, class F>
-std::string words(F&& f) {
-  try {
-    f();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
+using support::words;
 
 TEST(Reduce, ErrorsNameTheOperationTheTypeAndTheAxis) {
   const auto x = mw::device_put(mw::zeros({0, 3}), NamedSharding(line(mw::devices().size()), P("x")));

@@ -1,6 +1,4 @@
 // The cost of a move on a million devices: what is reckoned without looking at pieces is what the pieces say, and takes microseconds.
-#include <ctime>
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -11,22 +9,12 @@
 
 #include "meshwise/plan/cost.hpp"
 #include "meshwise/plan/redistribution.hpp"
+#include "support/thread_time.hpp"
 
 namespace meshwise {
 namespace {
 
-#ifdef MESHWISE_SANITIZED
-constexpr double slow = 20;
-#else
-constexpr double slow = 1;
-#endif
-
-
-double thread_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
+using support::slow, support::thread_seconds;
 
 /// The naive way: every piece of a device that is its rank's only one.
 RankCost by_pieces(const Movement& movement, const Topology& topology, std::int64_t rank, std::int64_t itemsize) {

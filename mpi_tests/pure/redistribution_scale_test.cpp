@@ -1,6 +1,4 @@
 // A million devices cost no more than a few, and replicas share the work of sending.
-#include <ctime>
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -9,22 +7,12 @@
 #include <random>
 
 #include "meshwise/plan/redistribution.hpp"
+#include "support/thread_time.hpp"
 
 namespace meshwise {
 namespace {
 
-#ifdef MESHWISE_SANITIZED
-constexpr double slow = 20;
-#else
-constexpr double slow = 1;
-#endif
-
-
-double thread_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
+using support::slow, support::thread_seconds;
 
 struct Scale {
   const char* name;

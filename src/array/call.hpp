@@ -1,8 +1,6 @@
 #pragma once
 // What a call is, hashed: everything that must agree between ranks, and nothing else.
 
-#include <string>
-
 #include "array/state.hpp"
 #include "meshwise/runtime/sequence.hpp"
 
@@ -19,8 +17,5 @@ inline std::uint64_t hash_type(const Array& x) {
   const auto& s = *x.state();
   return mix(mix(hash_shape(s.shape), static_cast<std::uint64_t>(s.dtype)), mix(s.sharding.hash(), s.committed ? 1 : 0));
 }
-
-/// Local. `float32[8,16] P('x',) on [0, 1]`: an array in a call's words.
-std::string call_words(const Array& x);
 
 }  // namespace meshwise::detail

@@ -34,7 +34,6 @@ LocalArray get(const Array& x, const Sharding& target, std::string_view operatio
     copy_values(uncommitted_box(x, Index::whole(x.shape())), own);
     return own;
   }
-  describe(ticket, call_words(x));
   auto moved = place(x, target, ticket);
   settle(moved.shards, moved.transfer);
   if (moved.shards.empty()) return LocalArray(Shape{0}, x.dtype());

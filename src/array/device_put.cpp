@@ -17,10 +17,6 @@ namespace meshwise {
 
 namespace detail {
 
-std::string call_words(const Array& x) {
-  return fmt::format("{} {} on {}", type_string(x.dtype(), x.shape()), to_string(x.sharding().spec()), to_string(x.sharding().devices()));
-}
-
 std::vector<LocalShard> place_uncommitted(const Array& x, const Sharding& target) {
   std::vector<LocalShard> shards;
   for (const auto position : local_positions(target.devices())) {
@@ -98,7 +94,7 @@ Call call_of(std::string_view operation, const Array& x, std::uint64_t more) {
 }
 
 std::string move_words(const Array& x, const Sharding& target) {
-  return fmt::format("{} to {} on {}", call_words(x), to_string(target.spec()), to_string(target.devices()));
+  return fmt::format("{} {}", type_string(x.dtype(), x.shape()), reshard_words(x.sharding(), target));
 }
 
 /// Errors a placement can have, before any byte of any leaf moves.

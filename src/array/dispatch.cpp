@@ -81,21 +81,11 @@ class Execution {
     if (request_.reduction) finish(shards);
     if (computed_.is_equivalent_to(*negotiated_.result, request_.shape.ndim()))
       return make_sharded_array(request_.shape, request_.dtype, *negotiated_.result, true, std::move(shards));
-    auto moved = run_reshard(shards, computed_, *negotiated_.result, request_.shape, request_.dtype, ticket());
+    auto moved = run_reshard(shards, computed_, *negotiated_.result, request_.shape, request_.dtype, negotiated_.ticket);
     return make_sharded_array(request_.shape, request_.dtype, *negotiated_.result, true, std::move(moved.shards), std::move(moved.transfer));
   }
 
  private:
-  /// The call's ticket in words: made only where a message may go out.
-  const Ticket& ticket() {
-    if (!described_) {
-      ticket_ = negotiated_.ticket;
-      describe(ticket_, to_string(*negotiated_.mesh));
-      described_ = true;
-    }
-    return ticket_;
-  }
-
   void gather_operands() {
     for (std::size_t i = 0; i < request_.operands.size(); ++i) {
       const auto* x = request_.operands[i].array();
@@ -107,7 +97,7 @@ class Execution {
       placements_.push_back(negotiated_.on_mesh(form_.operands[i], x->sharding()));
       const auto& want = *placements_.back();
       const bool here = x->committed() && (x->sharding() == want || x->sharding().is_equivalent_to(want, x->ndim()));
-      blocks_.push_back(here ? ready_shards(*x) : bring(*x, want, holds_already(*x, want) ? negotiated_.ticket : ticket()));
+      blocks_.push_back(here ? ready_shards(*x) : bring(*x, want, negotiated_.ticket));
     }
   }
 
@@ -156,6 +146,7 @@ class Execution {
   void combine_groups(std::vector<LocalShard>& shards) {
     AxisSplit partial = partial_digits();
     if (partial.parts == 1 || shards.empty()) return;
+    describe(negotiated_.ticket, to_string(*negotiated_.mesh));
     std::vector<bool> done(shards.size(), false);
     std::vector<std::pair<std::int64_t, std::size_t>> order;
     for (std::size_t i = 0; i < shards.size(); ++i) order.emplace_back(first_of_group(partial, shards[i].position), i);
@@ -176,7 +167,7 @@ class Execution {
       const auto& block = shards[i].data;
       const auto size = request_.reduction->itemsize != 0 ? request_.reduction->itemsize : itemsize(block.dtype());
       if (block.size() == 0) continue;
-      all_reduce(group, mine, block.nbytes() / static_cast<std::int64_t>(size), size, request_.reduction->combine, ticket());
+      all_reduce(group, mine, block.nbytes() / static_cast<std::int64_t>(size), size, request_.reduction->combine, negotiated_.ticket);
     }
   }
 
@@ -207,8 +198,6 @@ class Execution {
   LocalForm form_;
   Sharding computed_;
   std::vector<std::int64_t> positions_;
-  Ticket ticket_{};
-  bool described_ = false;
   std::vector<std::optional<Sharding>> placements_{};
   std::vector<std::vector<LocalShard>> blocks_{};
 };

@@ -14,13 +14,8 @@ namespace {
 
 constexpr std::int64_t small_window = 4096;  // bytes that are copied sooner than they keep a large block alive
 
-bool is_dense(const StridedBox& box) {
-  auto step = static_cast<std::int64_t>(box.itemsize);
-  for (std::size_t d = box.extents.size(); d-- > 0;) {
-    if (box.extents[d] != 1 && box.strides[d] != step) return false;
-    step *= box.extents[d];
-  }
-  return true;
+bool is_fair(std::int64_t bytes, std::size_t block_bytes, bool contiguous) {
+  return bytes == 0 || 2 * bytes >= static_cast<std::int64_t>(block_bytes) || (contiguous && bytes > small_window);
 }
 
 /// A plan with the addresses of some arrays.
@@ -117,15 +112,11 @@ class Run {
 }  // namespace
 
 bool window_is_fair(const StridedBox& window, std::size_t block_bytes) {
-  const auto bytes = window.bytes();
-  if (bytes == 0 || 2 * bytes >= static_cast<std::int64_t>(block_bytes)) return true;
-  return bytes > small_window && is_dense(window);
+  return is_fair(window.bytes(), block_bytes, window.run_bytes() == window.bytes());
 }
 
 bool window_is_fair(const LocalArray& window) {
-  const auto bytes = window.nbytes();
-  if (bytes == 0 || 2 * bytes >= static_cast<std::int64_t>(window.block()->size())) return true;
-  return bytes > small_window && window.is_contiguous();
+  return is_fair(window.nbytes(), window.block() ? window.block()->size() : 0, window.is_contiguous());
 }
 
 std::vector<std::int64_t> local_positions(const DeviceList& devices) {

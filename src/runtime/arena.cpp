@@ -7,17 +7,14 @@
 namespace meshwise::detail {
 namespace {
 
-constexpr std::uint64_t page_bytes = 4096;
 constexpr std::uint64_t header_count = std::uint64_t{1} << 22;
-
-std::uint64_t whole_pages(std::uint64_t bytes) { return (bytes + page_bytes - 1) / page_bytes * page_bytes; }
 
 }  // namespace
 
 ArenaLayout arena_layout(int places, std::uint64_t bytes) {
   const auto count = static_cast<std::uint64_t>(places);
   ArenaLayout layout;
-  layout.mail = page_bytes;
+  layout.mail = whole_pages(1);  // after the control page
   // What letters say is short; many ranks on a node get smaller boxes, since there are places^2 of them.
   layout.mail_bytes = whole_pages(std::clamp<std::uint64_t>((std::uint64_t{1} << 20) / count, 16 << 10, 64 << 10));
   layout.headers = layout.mail + count * layout.mail_bytes;
@@ -59,36 +56,35 @@ std::byte* Arena::map_data(Mate& mate, bool writing) const {
   return static_cast<std::byte*>(at);
 }
 
-const std::byte* Arena::at(int place, std::uint64_t offset) {
+std::byte* Arena::data_of(int place, std::atomic<std::byte*> Mate::*mapping) {
   Mate& mate = mates_[static_cast<std::size_t>(place)];
-  std::byte* base = mate.read.load(std::memory_order_acquire);
-  if (!base) {
-    if (!(base = map_data(mate, false))) return nullptr;
-    mate.read.store(base, std::memory_order_release);
-  }
-  return base + (offset - layout_.data);
+  std::byte* base = (mate.*mapping).load(std::memory_order_acquire);
+  if (base) return base;
+  base = map_data(mate, mapping == &Mate::write);
+  (mate.*mapping).store(base, std::memory_order_release);
+  return base;
 }
 
-std::byte* Arena::writable(int place, std::uint64_t offset) {
-  Mate& mate = mates_[static_cast<std::size_t>(place)];
-  std::byte* base = mate.write.load(std::memory_order_acquire);
-  if (!base) {
-    if (!(base = map_data(mate, true))) return nullptr;
-    mate.write.store(base, std::memory_order_release);
-  }
-  return base + (offset - layout_.data);
+const std::byte* Arena::readable(BlockLocation block) {
+  const std::byte* const base = data_of(block.place, &Mate::read);
+  return base ? base + (header(block).offset - layout_.data) : nullptr;
 }
 
-bool Arena::release(int place, std::uint32_t number) const {
-  BlockHeader& block = header(place, number);
+std::byte* Arena::writable(BlockLocation block) {
+  std::byte* const base = data_of(block.place, &Mate::write);
+  return base ? base + (header(block).offset - layout_.data) : nullptr;
+}
+
+bool Arena::release(BlockLocation location) const {
+  BlockHeader& block = header(location);
   // Everything this process read from the block comes before whatever its owner writes there next.
   if (block.references.fetch_sub(1, std::memory_order_acq_rel) != 1) return false;
-  if (place == place_) return true;
-  auto& first = page(place).returned;
+  if (location.place == place_) return true;
+  auto& first = page(location.place).returned;
   std::uint32_t head = first.load(std::memory_order_relaxed);
   do {
     block.next.store(head, std::memory_order_relaxed);
-  } while (!first.compare_exchange_weak(head, number + 1, std::memory_order_release, std::memory_order_relaxed));
+  } while (!first.compare_exchange_weak(head, location.number + 1, std::memory_order_release, std::memory_order_relaxed));
   return false;
 }
 

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "meshwise/runtime/block_store.hpp"
 #include "runtime/descriptors.hpp"
 
 namespace meshwise::detail {
@@ -27,6 +28,9 @@ struct BlockHeader {
   std::uint64_t reserved[5];
 };
 static_assert(sizeof(BlockHeader) == 64 && std::atomic<std::uint32_t>::is_always_lock_free && std::atomic<std::uint64_t>::is_always_lock_free);
+
+/// Local. Bytes rounded up to pages of the system.
+inline std::uint64_t whole_pages(std::uint64_t bytes) { return (bytes + 4095) / 4096 * 4096; }
 
 struct ArenaLayout {
   std::uint64_t mail = 0, mail_bytes = 0;  // letter boxes: where they begin, bytes of each
@@ -53,18 +57,23 @@ class Arena {
   BlockHeader& header(int place, std::uint32_t number) const {
     return reinterpret_cast<BlockHeader*>(mates_[static_cast<std::size_t>(place)].control + layout_.headers)[number];
   }
+  BlockHeader& header(BlockLocation block) const { return header(block.place, block.number); }
+  /// Local. Lent before all its parts were written, and not whole yet.
+  bool is_unfinished(BlockLocation block) const { return header(block).unfinished.load(std::memory_order_acquire) != 0; }
   /// Local. Where place `to` keeps the letters of place `from`.
   std::byte* letter_box(int to, int from) const {
     return mates_[static_cast<std::size_t>(to)].control + layout_.mail + static_cast<std::uint64_t>(from) * layout_.mail_bytes;
   }
-  /// Local. Memory at an offset of a place's arena, to read or to write; mapped at its first use. Null where the system refuses.
-  const std::byte* at(int place, std::uint64_t offset);
-  std::byte* writable(int place, std::uint64_t offset);
+  /// Local. A block's memory, to read or to write (of this rank's own both are the same); mapped at its first use. Null where the system refuses.
+  const std::byte* readable(BlockLocation block);
+  std::byte* writable(BlockLocation block);
+  /// Local. This rank's own memory at an offset of its arena.
+  std::byte* own(std::uint64_t offset) const { return mates_[static_cast<std::size_t>(place_)].write.load() + (offset - layout_.data); }
 
   /// Local. One more reference, for somebody who will drop it; the caller holds one.
-  void retain(int place, std::uint32_t number) const { header(place, number).references.fetch_add(1, std::memory_order_relaxed); }
+  void retain(BlockLocation block) const { header(block).references.fetch_add(1, std::memory_order_relaxed); }
   /// Local. Drops a reference. True if the block is this rank's own and free now: the caller takes it back.
-  bool release(int place, std::uint32_t number) const;
+  bool release(BlockLocation location) const;
   /// Local. Takes the whole list of this rank's blocks that others returned.
   std::vector<std::uint32_t> collect_returned() const;
 
@@ -79,6 +88,7 @@ class Arena {
   };
   ControlPage& page(int place) const { return *reinterpret_cast<ControlPage*>(mates_[static_cast<std::size_t>(place)].control); }
   std::byte* map_data(Mate& mate, bool writing) const;
+  std::byte* data_of(int place, std::atomic<std::byte*> Mate::*mapping);
 
   int place_;
   ArenaLayout layout_;

@@ -10,14 +10,11 @@
 namespace meshwise::detail {
 namespace {
 
-constexpr std::uint64_t page_bytes = 4096;
 constexpr std::uint64_t slab_bytes = std::uint64_t{1} << 20;
 constexpr std::uint64_t carved_below = std::uint64_t{256} << 10;  // smaller blocks share a slab, and are kept for good
 constexpr std::uint64_t populated_from = std::uint64_t{1} << 20;
 
 std::atomic<ArenaStore*> current{nullptr};
-
-std::uint64_t whole_pages(std::uint64_t bytes) { return (bytes + page_bytes - 1) / page_bytes * page_bytes; }
 
 class ArenaBlock final : public Block {
  public:
@@ -73,12 +70,12 @@ std::shared_ptr<Block> ArenaStore::allocate(std::size_t bytes) {
     number = obtain(size, bytes);
   }
   if (!number) throw memory_account().refusal(bytes, "the system has no more");
-  BlockHeader& header = arena_.header(arena_.place(), *number);
+  const BlockLocation location{arena_.place(), *number};
+  BlockHeader& header = arena_.header(location);
   header.unfinished.store(0, std::memory_order_relaxed);
   header.references.store(1, std::memory_order_relaxed);
-  const BlockLocation location{arena_.place(), *number};
   try {
-    return std::make_shared<ArenaBlock>(arena_.writable(arena_.place(), header.offset), bytes, location, *this);
+    return std::make_shared<ArenaBlock>(arena_.own(header.offset), bytes, location, *this);
   } catch (const std::bad_alloc&) {
     drop(location);
     throw memory_account().refusal(bytes, "the system has no more");
@@ -86,9 +83,7 @@ std::shared_ptr<Block> ArenaStore::allocate(std::size_t bytes) {
 }
 
 std::shared_ptr<Block> ArenaStore::adopt(BlockLocation location, std::size_t bytes) {
-  const auto& header = arena_.header(location.place, location.number);
-  auto* const data = location.place == arena_.place() ? arena_.writable(location.place, header.offset)
-                                                      : const_cast<std::byte*>(arena_.at(location.place, header.offset));
+  auto* const data = const_cast<std::byte*>(arena_.readable(location));
   if (!data) {
     drop(location);
     throw memory_account().refusal(bytes, "the system maps no more");
@@ -97,7 +92,7 @@ std::shared_ptr<Block> ArenaStore::adopt(BlockLocation location, std::size_t byt
 }
 
 void ArenaStore::drop(BlockLocation location) {
-  if (!arena_.release(location.place, location.number)) return;
+  if (!arena_.release(location)) return;
   const std::scoped_lock hold(lock_);
   take_back(location.number);
 }
@@ -162,7 +157,7 @@ std::optional<std::uint32_t> ArenaStore::fresh(SizeClass size, std::size_t bytes
     return std::nullopt;
   }
   // Cleared by the kernel in one go, not page by page in the middle of a copy.
-  if (size.capacity >= populated_from) madvise(arena_.writable(arena_.place(), *offset), whole_pages(bytes), MADV_POPULATE_WRITE);
+  if (size.capacity >= populated_from) madvise(arena_.own(*offset), whole_pages(bytes), MADV_POPULATE_WRITE);
   BlockHeader& header = arena_.header(arena_.place(), *number);
   header.size_class = size.number;
   header.offset = *offset;

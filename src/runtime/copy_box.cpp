@@ -33,6 +33,16 @@ std::int64_t StridedBox::bytes() const {
   return total;
 }
 
+std::int64_t StridedBox::run_bytes() const {
+  auto run = static_cast<std::int64_t>(itemsize);
+  for (std::size_t d = extents.size(); d-- > 0;) {
+    if (extents[d] == 1) continue;
+    if (strides[d] != run) break;
+    run *= extents[d];
+  }
+  return run;
+}
+
 void copy_box(const StridedBox& source, const StridedBox& target) {
   runtime().bytes_copied.fetch_add(source.bytes(), std::memory_order_relaxed);
   copy_strided(source.base, target.base, source.extents.size(), source.extents.data(), source.strides.data(), target.strides.data(),

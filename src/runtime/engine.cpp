@@ -94,6 +94,17 @@ bool test_all(Engine& engine) {
   return true;
 }
 
+// Whoever serves is not to blame: the failure belongs to the calls that depend on it.
+template <class F>
+bool guarded(F&& serve) {
+  try {
+    return serve();
+  } catch (const std::exception& error) {
+    spread_failure(FailureKind::communication, fmt::format("rank {}: {}", runtime().rank, error.what()));
+    return false;
+  }
+}
+
 }  // namespace
 
 MPI_Comm duplicate(MPI_Comm from) {
@@ -139,17 +150,15 @@ void drop_requests(Engine& engine) {
   engine.staged[0] = engine.staged[1] = 0;
 }
 
+bool progress_on_node_locked() {
+  return guarded([] { return serve_node(runtime(), on_main_thread()); });
+}
+
 bool progress_locked() {
-  Runtime& r = runtime();
-  try {
-    // While there is work on the node MPI gets a look now and then.
-    if (serve_node(r, on_main_thread()) && ++r.engine.busy % 16 != 0) return true;
-    return test_all(r.engine);
-  } catch (const std::exception& error) {
-    // Whoever serves is not to blame: the failure belongs to the calls that depend on it.
-    spread_failure(FailureKind::communication, fmt::format("rank {}: {}", r.rank, error.what()));
-    return false;
-  }
+  // While there is work on the node MPI gets a look now and then.
+  Engine& engine = runtime().engine;
+  if (progress_on_node_locked() && ++engine.busy % 16 != 0) return true;
+  return guarded([&] { return test_all(engine); });
 }
 
 bool progress() {

@@ -139,7 +139,9 @@ void drop_requests(Engine& engine);
 
 /// Local. Under the lock: tests all requests once and acts on what is complete. True if anything was. Failures become sticky, never thrown.
 bool progress_locked();
-/// Local. Takes the lock and does the same.
+/// Local. Under the lock: the same for exchanges on the node alone.
+bool progress_on_node_locked();
+/// Local. Takes the lock and serves both.
 bool progress();
 
 /// Local. What post does, for a call's exchange number `phase`.

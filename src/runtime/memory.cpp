@@ -103,7 +103,8 @@ std::uint64_t capacity_of(std::uint32_t size_class) {
 }
 
 std::int64_t memory_total() {
-  return std::min(tightest().limit, std::max<std::int64_t>(entry_in("/proc/meminfo", "MemTotal:", 1024), std::int64_t{1} << 30));
+  static const std::int64_t total = std::min(tightest().limit, std::max<std::int64_t>(entry_in("/proc/meminfo", "MemTotal:", 1024), std::int64_t{1} << 30));
+  return total;
 }
 
 std::int64_t memory_available() {

@@ -38,23 +38,6 @@ std::vector<Exchange> on_node(std::vector<Exchange>& all) {
   return near;
 }
 
-// The peers are usually at the same call: a short exchange is done before anything else could be.
-bool spin(const Movement& movement) {
-  Runtime& r = runtime();
-  if (!movement.near || r.crowded) return false;
-  const MainServes serving;
-  for (int turn = 0; turn < 400; ++turn) {
-    {
-      const std::scoped_lock hold(r.lock);
-      if (serve_node(r, true)) turn = 0;
-    }
-    if (movement.done()) return true;
-    if (r.failure.is_set()) return false;
-    relax();
-  }
-  return false;
-}
-
 }  // namespace
 
 bool same_call(const Ticket& ticket, std::uint32_t phase, std::int64_t bytes, const Ticket& other, std::uint32_t other_phase, std::int64_t other_bytes) {
@@ -67,7 +50,7 @@ bool same_call(const Ticket& ticket, std::uint32_t phase, std::int64_t bytes, co
 void part_is_written(Movement& movement) {
   if (--movement.unwritten > 0) return;
   for (const auto location : movement.lent_new)
-    runtime().engine.node.store->arena().header(location.place, location.number).unfinished.store(0, std::memory_order_release);
+    runtime().engine.node.store->arena().header(location).unfinished.store(0, std::memory_order_release);
 }
 
 void finish_part(Movement& movement) {
@@ -130,7 +113,7 @@ std::shared_ptr<Transfer> post(const Ticket& ticket, std::vector<Exchange> sends
 bool lends_blocks_to(std::int64_t rank) { return shares_memory_with(static_cast<int>(rank)); }
 
 void Movement::wait() {
-  if (done() || spin(*this)) return;
+  if (done()) return;
   const auto peers = [this] {
     const std::scoped_lock hold(runtime().lock);
     std::vector<int> ranks;
@@ -143,7 +126,7 @@ void Movement::wait() {
     ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
     return ranks;
   };
-  wait_for([this] { return done(); }, {.what = "a transfer", .ticket = &ticket, .words = &words, .peers = peers});
+  wait_for([this] { return done(); }, {.what = "a transfer", .ticket = &ticket, .words = &words, .peers = peers, .on_node = near});
 }
 
 }  // namespace meshwise::detail

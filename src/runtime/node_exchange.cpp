@@ -23,17 +23,6 @@ NodeExchange& here() { return runtime().engine.node; }
 
 // ---- posting ----
 
-/// Bytes that stand together at the innermost of a box.
-std::int64_t run_of(const StridedBox& box) {
-  auto run = static_cast<std::int64_t>(box.itemsize);
-  for (std::size_t d = box.extents.size(); d-- > 0;) {
-    if (box.extents[d] == 1) continue;
-    if (box.strides[d] != run) break;
-    run *= box.extents[d];
-  }
-  return run;
-}
-
 /// Memory that no peer can read moves to a block that it can.
 std::shared_ptr<Block> make_readable(StridedBox& box) {
   if (box.block && box.block->location().is_shared()) return nullptr;
@@ -52,7 +41,7 @@ void announce_new(Movement& movement, const StridedBox& box) {
   const auto location = box.block->location();
   const auto same = [&](const BlockLocation& l) { return l.place == location.place && l.number == location.number; };
   if (std::any_of(movement.lent_new.begin(), movement.lent_new.end(), same)) return;
-  here().store->arena().header(location.place, location.number).unfinished.store(1, std::memory_order_relaxed);
+  here().store->arena().header(location).unfinished.store(1, std::memory_order_relaxed);
   movement.lent_new.push_back(location);
 }
 
@@ -74,7 +63,7 @@ void send_letter(Movement& movement, Exchange&& exchange) {
     for (auto& box : exchange.boxes) {
       if (box.passing != Passing::copy) continue;
       words += words_of(box);
-      task.short_source = task.short_source || run_of(box) < short_run;
+      task.short_source = task.short_source || box.run_bytes() < short_run;
       task.boxes.push_back(std::move(box));
     }
     task.shared_block = node.store->allocate(sizeof(SharedTask) + 8 * words);
@@ -146,24 +135,20 @@ void open_received(NodeTask& task, const LetterReader& letter) {
   auto adopted = task.adopts_from;
   for (const auto& mine : task.boxes) {
     const auto theirs = letter.next(mine.extents.size());
-    const bool whole = arena.header(theirs.location.place, theirs.location.number).unfinished.load(std::memory_order_acquire) == 0;
-    if (!whole) (mine.passing == Passing::copy ? task.awaited : task.adopted).push_back(theirs.location);
+    if (arena.is_unfinished(theirs.location)) (mine.passing == Passing::copy ? task.awaited : task.adopted).push_back(theirs.location);
     if (mine.passing != Passing::copy) {
       movement.adopted_[adopted++] = {node.store->adopt(theirs.location, theirs.block_bytes), theirs.offset,
                                       std::vector<std::int64_t>(theirs.strides, theirs.strides + mine.extents.size())};
       continue;
     }
     task.lent.push_back(theirs.location);
-    const auto* const from = theirs.location.place == arena.place()
-                                 ? arena.writable(theirs.location.place, arena.header(theirs.location.place, theirs.location.number).offset)
-                                 : arena.at(theirs.location.place, arena.header(theirs.location.place, theirs.location.number).offset);
+    const auto* const from = arena.readable(theirs.location);
     if (!from) throw OutOfMemoryError("the memory of another rank of the node can't be mapped");
     add_strip(task, mine, theirs.strides, mine.strides.data(), from + theirs.offset, mine.base, movement.copied_bytes);
   }
   if (letter.has_shared()) {
     task.shared_block = node.store->adopt(letter.shared(), letter.shared_bytes());
-    const auto location = letter.shared();
-    task.shared = reinterpret_cast<SharedTask*>(arena.writable(location.place, arena.header(location.place, location.number).offset));
+    task.shared = reinterpret_cast<SharedTask*>(arena.writable(letter.shared()));
     if (!task.shared) throw OutOfMemoryError("the memory of another rank of the node can't be mapped");
     answer(task, movement.copied_bytes);
   }
@@ -258,7 +243,7 @@ void open_answered(NodeTask& task) {
   const std::uint64_t* word = task.shared->words();
   for (const auto& box : task.boxes) {
     const auto theirs = read_box(word, box.extents.size());
-    std::byte* const to = arena.writable(theirs.location.place, arena.header(theirs.location.place, theirs.location.number).offset);
+    std::byte* const to = arena.writable(theirs.location);
     if (!to) return;  // the receiver does without help
     add_strip(task, box, box.strides.data(), theirs.strides, box.base, to + theirs.offset, task.shared->total_bytes);
   }
@@ -268,7 +253,7 @@ void open_answered(NodeTask& task) {
 /// Forgets those that are whole by now. True when none is left.
 bool all_whole(std::vector<BlockLocation>& blocks) {
   const Arena& arena = here().store->arena();
-  std::erase_if(blocks, [&](const BlockLocation& l) { return arena.header(l.place, l.number).unfinished.load(std::memory_order_acquire) == 0; });
+  std::erase_if(blocks, [&](const BlockLocation& l) { return !arena.is_unfinished(l); });
   return blocks.empty();
 }
 

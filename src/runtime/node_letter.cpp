@@ -52,14 +52,13 @@ void LetterWriter::add(const StridedBox& box, const Arena& arena) {
   const auto before = words_.size();
   words_.resize(before + words_of(box));
   write_box(words_.data() + before, box);
-  const auto location = box.block->location();
-  arena.retain(location.place, location.number);
+  arena.retain(box.block->location());
   head_.bytes += box.bytes();
 }
 
 void LetterWriter::set_shared(const Block& block, const Arena& arena) {
   const auto location = block.location();
-  arena.retain(location.place, location.number);
+  arena.retain(location);
   head_.shared_place = location.place;
   head_.shared_number = location.number;
   head_.shared_bytes = static_cast<std::uint32_t>(block.size());
@@ -76,7 +75,7 @@ void LetterWriter::send(LetterBox& box, ArenaStore& store) {
   if (far) {
     const auto block = store.allocate(words);
     std::memcpy(block->data(), words_.data(), words);
-    store.arena().retain(block->location().place, block->location().number);
+    store.arena().retain(block->location());
     head_.far_place = block->location().place;
     head_.far_number = block->location().number;
   }

@@ -30,6 +30,7 @@ struct Waiting {
   const Words* words = nullptr;               // of the call, where the ledger may have forgotten it
   std::function<std::vector<int>()> peers{};  // the ranks it needs
   bool through_failure = false;               // a goodbye goes on after a failure
+  bool on_node = false;                       // for ranks that share memory with this one: soon over, if they are there
 };
 
 /// Local. Polls until done() (called without the lock). Throws: the sticky failure; CommunicationError at MESHWISE_TIMEOUT.

@@ -25,6 +25,8 @@ struct StridedBox {
   Passing passing = Passing::copy;
   bool fresh = false;  // of the sender: the block is one that it receives in this very exchange
   std::int64_t bytes() const;
+  /// Local. Bytes that stand together at the innermost; all of them where the box is dense.
+  std::int64_t run_bytes() const;
 };
 
 /// Local. Copies a box onto another of the same extents, at memory speed where runs are long. Source and target do not overlap.
