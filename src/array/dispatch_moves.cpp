@@ -90,13 +90,13 @@ Recipe sliced_recipe(const Request& request, const RegionMove& move) {
 
 Array dispatch_moves(const Request& request, std::span<const RegionMove> moves, const Scalar& fill) {
   const auto negotiated = negotiate(request);
-  if (!negotiated.result && moves.size() == 1 && all_recipes(request) && covers_result(request, moves))
+  if (negotiated.layout == nullptr && moves.size() == 1 && all_recipes(request) && covers_result(request, moves))
     return make_recipe_array(sliced_recipe(request, moves[0]));
 
   std::byte value[16] = {};
   fill.store(request.dtype, value);
   const auto* background = covers_result(request, moves) ? nullptr : value;
-  if (!negotiated.result) {
+  if (negotiated.layout == nullptr) {
     Array result;
     run_local_part(request.operation, [&] {
       LocalArray block(request.shape, request.dtype);
@@ -116,16 +116,16 @@ Array dispatch_moves(const Request& request, std::span<const RegionMove> moves, 
       continue;
     }
     Movement movement{end_of(x.sharding(), x.shape(), move.source, move.source_fixed),
-                      end_of(*negotiated.result, request.shape, move.target, move.target_fixed), move.extent};
+                      end_of(negotiated.layout->result, request.shape, move.target, move.target_fixed), move.extent};
     jobs.push_back({std::move(movement), ready_shards(x)});
   }
   LocalWriter writer;
   if (some_uncommitted) writer = [&](const Index& held, const LocalArray& block) { write_uncommitted(request, moves, held, block); };
   auto ticket = negotiated.ticket;
-  describe(ticket, to_string(*negotiated.mesh));
+  describe(ticket, to_string(negotiated.layout->mesh));
   Moved moved;
-  run_local_part(request.operation, [&] { moved = run_moves(jobs, end_of(*negotiated.result, request.shape, {}, {}), request.dtype, background, ticket, writer); });
-  return make_sharded_array(request.shape, request.dtype, *negotiated.result, true, std::move(moved.shards), std::move(moved.transfer));
+  run_local_part(request.operation, [&] { moved = run_moves(jobs, end_of(negotiated.layout->result, request.shape, {}, {}), request.dtype, background, ticket, writer); });
+  return make_sharded_array(request.shape, request.dtype, negotiated.layout->result, true, std::move(moved.shards), std::move(moved.transfer));
 }
 
 }  // namespace meshwise::detail

@@ -157,13 +157,13 @@ std::vector<LocalShard> move_runs(const Array& x, const Sharding& source, const 
 Array dispatch_reshape(const Request& request) {
   const auto negotiated = negotiate(request);
   const auto& x = *request.operands[0].array();
-  if (!negotiated.result) {
+  if (negotiated.layout == nullptr) {
     if (all_recipes(request)) return make_recipe_array(x.state()->recipe.reshaped(request.shape));
     return make_everywhere_array(x.state()->everywhere.reshaped(request.shape));
   }
   auto ticket = negotiated.ticket;
-  describe(ticket, to_string(*negotiated.mesh));
-  const auto& target = *negotiated.result;
+  describe(ticket, to_string(negotiated.layout->mesh));
+  const auto& target = negotiated.layout->result;
   std::vector<LocalShard> shards;
   run_local_part(request.operation, [&] {
     if (request.shape.num_elements() == 0) {

@@ -1,11 +1,10 @@
 #include "array/move_plan.hpp"
 
 #include <algorithm>
-#include <list>
 #include <map>
-#include <unordered_map>
 
 #include "array/call.hpp"
+#include "array/recent.hpp"
 #include "meshwise/runtime/environment.hpp"
 #include "meshwise/runtime/node.hpp"
 
@@ -246,45 +245,9 @@ struct Key {
   bool operator==(const Key& other) const { return item == other.item && shape == other.shape && from == other.from && to == other.to; }
 };
 
-class Cache {
- public:
-  std::shared_ptr<const MovePlan> find(const Key& key, std::uint64_t hash) {
-    const auto [first, last] = by_hash_.equal_range(hash);
-    for (auto at = first; at != last; ++at)
-      if (at->second->key == key) {
-        entries_.splice(entries_.begin(), entries_, at->second);
-        return at->second->plan;
-      }
-    return nullptr;
-  }
-  void add(Key key, std::uint64_t hash, std::shared_ptr<const MovePlan> plan) {
-    bytes_ += plan->bytes();
-    entries_.push_front({std::move(key), hash, std::move(plan)});
-    by_hash_.emplace(hash, entries_.begin());
-    while (bytes_ > most_bytes && entries_.size() > 1) drop_oldest();
-  }
-
- private:
-  static constexpr std::size_t most_bytes = std::size_t{8} << 20;
-  struct Entry {
-    Key key;
-    std::uint64_t hash;
-    std::shared_ptr<const MovePlan> plan;
-  };
-  void drop_oldest() {
-    const auto oldest = std::prev(entries_.end());
-    const auto [first, last] = by_hash_.equal_range(oldest->hash);
-    by_hash_.erase(std::find_if(first, last, [&](const auto& pair) { return pair.second == oldest; }));
-    bytes_ -= oldest->plan->bytes();
-    entries_.erase(oldest);
-  }
-  std::list<Entry> entries_;  // the last used first
-  std::unordered_multimap<std::uint64_t, std::list<Entry>::iterator> by_hash_;
-  std::size_t bytes_ = 0;
-};
-
-Cache& cache() {
-  static auto* const immortal = new Cache;
+Recent<Key, MovePlan>& cache() {
+  constexpr std::size_t most_bytes = std::size_t{8} << 20;
+  static auto* const immortal = new Recent<Key, MovePlan>(most_bytes);
   return *immortal;
 }
 
@@ -323,9 +286,9 @@ std::shared_ptr<const MovePlan> plan_reshard(std::span<const LocalShard> source,
   if (!std::all_of(source.begin(), source.end(), lies_plainly)) return make();
   Key key{from, to, shape, itemsize(dtype)};
   const auto hash = mix(mix(from.hash(), to.hash()), mix(hash_shape(shape), key.item));
-  if (auto found = cache().find(key, hash)) return found;
+  if (auto found = cache().find(hash, [&](const Key& other) { return other == key; })) return found;
   auto plan = make();
-  cache().add(std::move(key), hash, plan);
+  cache().add(hash, std::move(key), plan, plan->bytes());
   return plan;
 }
 

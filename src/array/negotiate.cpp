@@ -14,22 +14,13 @@ namespace meshwise::detail {
 
 namespace {
 
-std::uint64_t hash_request(const Request& request) {
-  std::uint64_t h = mix(hash_text(request.operation), hash_shape(request.shape));
+/// What must agree between ranks: the layout's metadata, and the operation's name, dtype, literals and further attributes.
+std::uint64_t hash_request(const Request& request, std::uint64_t layout) {
+  std::uint64_t h = mix(layout, hash_text(request.operation));
   h = mix(mix(h, static_cast<std::uint64_t>(request.dtype)), request.salt);
-  const auto& a = request.attributes;
-  for (const auto axis : a.axes) h = mix(h, static_cast<std::uint64_t>(axis));
-  h = mix(h, hash_text(a.subscripts) + (a.keepdims ? 1 : 0));
-  for (const auto& item : a.items)
-    for (const auto n : {static_cast<std::int64_t>(item.kind), item.start, item.stop, item.step}) h = mix(h, static_cast<std::uint64_t>(n));
-  for (const auto& operand : request.operands) {
-    if (const auto* x = operand.array()) {
-      h = mix(h, hash_type(*x));
-    } else {
-      const auto* literal = operand.scalar();
+  for (const auto& operand : request.operands)
+    if (const auto* literal = operand.scalar())
       h = mix(mix(h, static_cast<std::uint64_t>(literal->integer())), mix(std::bit_cast<std::uint64_t>(literal->real()), std::bit_cast<std::uint64_t>(literal->imag())));
-    }
-  }
   return h;
 }
 
@@ -73,15 +64,27 @@ void check_mesh_types(const Request& request, std::span<const std::size_t> commi
   }
 }
 
-/// The commonest case by far, and the one whose cost shows: an elementwise operation on arrays of one shape under one sharding.
-bool is_aligned(const Request& request, std::span<const std::size_t> committed) {
-  if (request.rule != LayoutRule::unary && request.rule != LayoutRule::elementwise && request.rule != LayoutRule::where && request.rule != LayoutRule::clip) return false;
-  const auto& first = *request.operands[committed[0]].array();
-  if (!(first.shape() == request.shape) || (first.sharding().mesh().is_explicit() && first.sharding().spec().size() != first.ndim())) return false;
-  return std::all_of(request.operands.begin(), request.operands.end(), [&](const Operand& operand) {
+/// The operand whose layout is the result's where they can't be merged: that with most tiles, the first of equals; and the operands as seen from its mesh.
+std::pair<std::size_t, std::vector<OperandType>> types_on_one_mesh(const Request& request, std::span<const std::size_t> committed) {
+  const auto sharding = [&](std::size_t i) -> const Sharding& { return request.operands[i].array()->sharding(); };
+  std::size_t leader = committed[0];
+  bool one_mesh = true;
+  for (const auto i : committed) {
+    const auto& mesh = sharding(i).mesh();
+    if (mesh == sharding(leader).mesh()) continue;
+    if (mesh.is_explicit() && sharding(leader).mesh().is_explicit()) continue;  // equal types, other devices: refused later, after the sharding types
+    one_mesh = false;
+    if (tiles(mesh, sharding(i).spec()) > tiles(sharding(leader).mesh(), sharding(leader).spec())) leader = i;
+  }
+  std::vector<OperandType> types;
+  types.reserve(request.operands.size());
+  for (const auto& operand : request.operands) {
     const auto* x = operand.array();
-    return x == nullptr || (x->committed() && x->sharding() == first.sharding() && x->shape() == request.shape);
-  });
+    if (x == nullptr) types.push_back({Shape{}, request.literal_dtype, PartitionSpec{}});
+    else if (x->committed() && (one_mesh || x->sharding().mesh() == sharding(leader).mesh())) types.push_back({x->shape(), x->dtype(), x->sharding().spec()});
+    else types.push_back({x->shape(), x->dtype(), PartitionSpec{}});
+  }
+  return {leader, std::move(types)};
 }
 
 }  // namespace
@@ -91,12 +94,6 @@ std::string argument_name(std::string_view operation, std::size_t operand, std::
   if (operation == "where" && count == 3) return operand == 0 ? "condition" : operand == 1 ? "x" : "y";
   if (operand < 2) return operand == 0 ? "x" : "y";
   return fmt::format("args[{}]", operand);
-}
-
-Sharding Negotiated::on_mesh(const PartitionSpec& spec, const Sharding& like) const {
-  if (like.mesh() == *mesh && like.spec() == spec) return like;
-  if (result && result->spec() == spec) return *result;
-  return NamedSharding(*mesh, spec);
 }
 
 bool all_recipes(const Request& request) {
@@ -124,7 +121,8 @@ Negotiated negotiate(const Request& request) {
   const Array* any = nullptr;
   for (const auto& operand : request.operands)
     if (any == nullptr) any = operand.array();
-  const Call call{request.operation, hash_request(request), any != nullptr ? any->dtype() : request.dtype, any != nullptr ? &any->shape() : &request.shape};
+  const auto hash = hash_layout(request);
+  const Call call{request.operation, hash_request(request, hash), any != nullptr ? any->dtype() : request.dtype, any != nullptr ? &any->shape() : &request.shape};
   std::size_t other = 0;  // the first committed operand on other devices, if any
   for (const auto i : committed)
     if (other == 0 && !(sharding(i).devices() == sharding(committed[0]).devices())) other = i;
@@ -137,41 +135,18 @@ Negotiated negotiate(const Request& request) {
     if (const auto* x = request.operands[i].array(); x != nullptr && !x->state()->deleted_by.empty())
       check_alive(*x, request.operation, argument_name(request.operation, i, request.operands.size()));
   if (committed.empty()) return out;
-  if (is_aligned(request, committed)) {
-    out.aligned = true;
-    out.result = sharding(committed[0]);
-    check_room(request.operation, request.dtype, request.shape, *out.result);
-    return out;
-  }
-  check_mesh_types(request, committed);
-
-  // Layouts merge only on equal meshes; between others the operand with most tiles decides, the first of equals.
-  std::size_t leader = committed[0];
-  bool one_mesh = true;
-  for (const auto i : committed) {
-    const auto& mesh = sharding(i).mesh();
-    if (mesh == sharding(leader).mesh()) continue;
-    if (mesh.is_explicit() && sharding(leader).mesh().is_explicit()) continue;  // equal types, other devices: refused below, after the sharding types
-    one_mesh = false;
-    if (tiles(mesh, sharding(i).spec()) > tiles(sharding(leader).mesh(), sharding(leader).spec())) leader = i;
-  }
-  out.mesh = sharding(leader).mesh();
-  out.types.reserve(request.operands.size());
-  for (const auto& operand : request.operands) {
-    const auto* x = operand.array();
-    if (x == nullptr) {
-      out.types.push_back({Shape{}, request.literal_dtype, PartitionSpec{}});
-    } else if (x->committed() && (one_mesh || x->sharding().mesh() == *out.mesh)) {
-      out.types.push_back({x->shape(), x->dtype(), x->sharding().spec()});
-    } else {
-      out.types.push_back({x->shape(), x->dtype(), PartitionSpec{}});
+  if (other == 0) out.layout = remembered_layout(request, hash);
+  if (out.layout == nullptr) {
+    check_mesh_types(request, committed);
+    const auto [leader, types] = types_on_one_mesh(request, committed);
+    const auto& like = sharding(leader);
+    if (other != 0) {
+      if (like.mesh().is_explicit()) propagate(like.mesh(), request.rule, request.operation, request.attributes, types, request.shape);
+      refuse_devices(request, committed[0], other);
     }
+    out.layout = decide_layout(request, hash, like, types);
   }
-  if (other != 0 && !out.mesh->is_explicit()) refuse_devices(request, committed[0], other);
-  const auto spec = propagate(*out.mesh, request.rule, request.operation, request.attributes, out.types, request.shape);
-  if (other != 0) refuse_devices(request, committed[0], other);
-  out.result = sharding(leader).spec() == spec ? sharding(leader) : Sharding(NamedSharding(*out.mesh, spec));
-  check_room(request.operation, request.dtype, request.shape, *out.result);
+  check_room(request.operation, request.dtype, request.shape, out.layout->result);
   return out;
 }
 

@@ -48,6 +48,7 @@ struct IndexItem {
   enum class Kind : std::uint8_t { range, integer, new_axis } kind = Kind::range;
   std::int64_t start = 0, stop = 0, step = 1;  // normalized, of the operand's axis; an integer has start
   bool whole = true;                           // the range takes the axis whole (forwards or backwards)
+  friend bool operator==(const IndexItem&, const IndexItem&) = default;
 };
 
 /// Local. What an operation was asked to do; each rule reads the fields named beside it.
@@ -57,6 +58,7 @@ struct Attributes {
   std::string subscripts{};
   std::vector<IndexItem> items{};    // getitem, slices: one per operand axis (plus new axes)
   std::optional<PartitionSpec> out_spec{};
+  friend bool operator==(const Attributes&, const Attributes&) = default;
 };
 
 /// Local. An operand as the rules see it: its type on the mesh.
