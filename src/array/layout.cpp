@@ -1,0 +1,136 @@
+#include "array/layout.hpp"
+
+#include <algorithm>
+
+#include "array/call.hpp"
+#include "array/move.hpp"
+#include "array/recent.hpp"
+
+namespace meshwise::detail {
+
+namespace {
+
+/// The request's metadata, kept: what must be equal for its layout to be.
+struct Key {
+  struct Operand {
+    std::optional<Sharding> sharding{};  // of a committed array
+    std::optional<Shape> shape{};        // of an array
+    Dtype dtype = Dtype::float32;
+  };
+  LayoutRule rule;
+  Attributes attributes;
+  Shape shape;
+  std::vector<Operand> operands;
+};
+
+Key key_of(const Request& request) {
+  Key key{request.rule, request.attributes, request.shape, {}};
+  for (const auto& operand : request.operands) {
+    auto& kept = key.operands.emplace_back();
+    const auto* x = operand.array();
+    if (x == nullptr) continue;
+    kept.shape = x->shape();
+    kept.dtype = x->dtype();
+    if (x->committed()) kept.sharding = x->sharding();
+  }
+  return key;
+}
+
+bool is_key_of(const Key& key, const Request& request) {
+  if (key.rule != request.rule || key.operands.size() != request.operands.size() || !(key.shape == request.shape) || !(key.attributes == request.attributes)) return false;
+  for (std::size_t i = 0; i < key.operands.size(); ++i) {
+    const auto& kept = key.operands[i];
+    const auto* x = request.operands[i].array();
+    if ((x != nullptr) != kept.shape.has_value()) return false;
+    if (x == nullptr) continue;
+    if (kept.dtype != x->dtype() || !(*kept.shape == x->shape()) || kept.sharding.has_value() != x->committed()) return false;
+    if (kept.sharding && !(*kept.sharding == x->sharding())) return false;
+  }
+  return true;
+}
+
+Recent<Key, Layout>& remembered() {
+  constexpr std::size_t most_bytes = std::size_t{4} << 20;
+  static auto* const immortal = new Recent<Key, Layout>(most_bytes);
+  return *immortal;
+}
+
+std::size_t bytes_of(const Layout& layout) {
+  std::size_t boxes = 16;
+  if (layout.computation)
+    for (const auto& device : layout.computation->devices) boxes += 2 + device.operand_boxes.size();
+  return boxes * 96;
+}
+
+AxisSplit split_over(const Mesh& mesh, const std::vector<std::string>& axes) {
+  AxisSplit out;
+  for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
+    const auto at = *mesh.find_axis(*axis);
+    out.digits.push_back({mesh.strides()[at], mesh.axis_sizes()[at], out.parts});
+    out.parts *= mesh.axis_sizes()[at];
+  }
+  return out;
+}
+
+/// `spec` on the mesh; one of the shardings at hand where it says the same.
+Sharding on_mesh(const Mesh& mesh, const PartitionSpec& spec, const Sharding& like, const Sharding& result) {
+  if (like.mesh() == mesh && like.spec() == spec) return like;
+  if (result.spec() == spec) return result;
+  return NamedSharding(mesh, spec);
+}
+
+Computation computation_of(const Request& request, const Mesh& mesh, const Sharding& result, std::span<const OperandType> types) {
+  const auto form = local_form(mesh, request.rule, request.attributes, types, request.shape, result.spec());
+  Computation out{on_mesh(mesh, form.computed, result, result)};
+  out.in_place = out.computed.is_equivalent_to(result, request.shape.ndim());
+  out.partial = split_over(mesh, form.partial_axes);
+  for (std::size_t i = 0; i < request.operands.size(); ++i) {
+    const auto* x = request.operands[i].array();
+    if (x == nullptr) out.operands.emplace_back();
+    else out.operands.emplace_back(on_mesh(mesh, form.operands[i], x->sharding(), result));
+  }
+  for (const auto position : local_positions(mesh.devices())) {
+    Computation::OnDevice device{position, out.computed.index_at(request.shape, position)};
+    for (std::size_t i = 0; i < request.operands.size(); ++i) {
+      const auto* x = request.operands[i].array();
+      device.operand_boxes.push_back(x != nullptr ? out.operands[i]->index_at(x->shape(), position) : Index{});
+    }
+    const auto twin = std::find_if(out.devices.begin(), out.devices.end(), [&](const Computation::OnDevice& other) {
+      return other.result_box == device.result_box && other.operand_boxes == device.operand_boxes;
+    });
+    device.twin = static_cast<std::size_t>(twin - out.devices.begin());
+    out.devices.push_back(std::move(device));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::uint64_t hash_layout(const Request& request) {
+  std::uint64_t h = mix(hash_shape(request.shape), static_cast<std::uint64_t>(request.rule));
+  const auto& a = request.attributes;
+  for (const auto axis : a.axes) h = mix(h, axis);
+  h = mix(h, hash_text(a.subscripts) + (a.keepdims ? 1 : 0));
+  for (const auto& item : a.items)
+    for (const auto n : {static_cast<std::int64_t>(item.kind), item.start, item.stop, item.step}) h = mix(h, n);
+  if (a.out_spec)
+    for (const auto& entry : a.out_spec->entries())
+      for (const auto& axis : entry.axes()) h = mix(mix(h, entry.axes().size()), hash_text(axis));
+  for (const auto& operand : request.operands) h = mix(h, operand.array() != nullptr ? hash_type(*operand.array()) : 0);
+  return h;
+}
+
+std::shared_ptr<const Layout> remembered_layout(const Request& request, std::uint64_t hash) {
+  return remembered().find(hash, [&](const Key& key) { return is_key_of(key, request); });
+}
+
+std::shared_ptr<const Layout> decide_layout(const Request& request, std::uint64_t hash, const Sharding& like, std::span<const OperandType> types) {
+  const auto& mesh = like.mesh();
+  const auto spec = propagate(mesh, request.rule, request.operation, request.attributes, types, request.shape);
+  auto layout = std::make_shared<Layout>(Layout{mesh, like.spec() == spec ? like : Sharding(NamedSharding(mesh, spec))});
+  if (has_local_form(request.rule)) layout->computation = computation_of(request, mesh, layout->result, types);
+  remembered().add(hash, key_of(request), layout, bytes_of(*layout));
+  return layout;
+}
+
+}  // namespace meshwise::detail
