@@ -94,7 +94,7 @@ TEST(Create, ViewsAndCastsOfARecipeStayARule) {
     }));
     EXPECT_TRUE(holds(place(x.astype(mw::float64).reshape({4, 15})), [](auto& at) { return 15 * at[0] + at[1]; }));
     EXPECT_TRUE(holds(place(mw::broadcast_to(mw::arange(5).reshape({5, 1}), {2, 5, 3})), [](auto& at) { return at[1]; }));
-    EXPECT_TRUE(holds(place(x[{mw::Slice(2, std::nullopt, -1), 1, mw::Slice(0, 5, 2)}]),
+    EXPECT_TRUE(holds(place(x[{mw::Slice(2, mw::none, -1), 1, mw::Slice(0, 5, 2)}]),
                       [](auto& at) { return 20 * (2 - at[0]) + 5 + 2 * at[1]; }));
     EXPECT_TRUE(holds(place(x.transpose({1, 2, 0}).reshape({12, 5})[mw::Slice(10, 2, -3)]), [](auto& at) {
       const auto n = 5 * (10 - 3 * at[0]) + at[1];

@@ -174,7 +174,7 @@ TEST_P(Moves, HoldTheirValues) {
                      return p.at(at);
                    }), what + " take");
     }
-    expect_equal(mw::transpose(x), build(mw::Shape(std::vector<std::int64_t>(shape.lengths().rbegin(), shape.lengths().rend())), [&](auto at) {
+    expect_equal(mw::transpose(x), build(mw::Shape(mw::PerAxis<std::int64_t>(shape.lengths().rbegin(), shape.lengths().rend())), [&](auto at) {
                    std::reverse(at.begin(), at.end());
                    return p.at(at);
                  }), what + " transpose");

@@ -96,6 +96,21 @@ TEST(PlacementCosts, U049_OneMessageAPeer) {
   mw::barrier();
 }
 
+TEST(PlacementCosts, ATreeIsOneMessageAPeerToo) {
+  const auto mesh = make_mesh({4}, {"x"}, {.devices = {0, 1, 2, 3}});
+  mw::Tree tree;
+  for (int i = 0; i < 20; ++i) tree.set("leaf" + std::to_string(i), mw::arange(256.0).reshape({16, 16}));
+  const auto rows = mw::device_put(tree, NamedSharding(mesh, P("x")));
+  mw::barrier();
+  const auto before = support::snapshot_all_threads();
+  const auto columns = mw::device_put(rows, NamedSharding(mesh, P(nullptr, "x")));
+  for (const auto& leaf : mw::tree_leaves(columns)) mw::block_until_ready(leaf);
+  const auto sent = support::snapshot_all_threads() - before;
+  EXPECT_LE(sent.messages, mw::process_index() < 4 ? 6u : 0u);
+  if (mw::memory_stats().store == "private" && mw::process_index() < 4) { EXPECT_GE(sent.bytes, 20u * 3 * 4 * 4 * 4); }
+  mw::barrier();
+}
+
 TEST(PlacementCosts, U047_PeakMemoryIsSourceAndTarget) {
   const auto mesh = make_mesh({8}, {"x"});
   const auto x = mw::device_put(mw::zeros({8192, 2048}, mw::float64), NamedSharding(mesh, P("x")));  // 16 MiB a rank

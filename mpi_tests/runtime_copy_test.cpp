@@ -26,7 +26,7 @@ Place random_place(std::mt19937& random, const std::vector<std::int64_t>& extent
   std::iota(order.begin(), order.end(), 0U);
   if (pick(2) == 0) std::shuffle(order.begin(), order.end(), random);
   Place place;
-  place.box.extents = extents;
+  place.box.extents = {extents.begin(), extents.end()};
   place.box.itemsize = itemsize;
   place.box.strides.resize(extents.size());
   std::int64_t step = static_cast<std::int64_t>(itemsize), offset = 0;
@@ -91,7 +91,7 @@ TEST(CopyBox, EqualsALoopOverElements) {
 }
 
 TEST(CopyBox, ManyAxes) {
-  std::vector<std::int64_t> extents(40, 1), from_strides(40, 4), to_strides(40, 4);
+  meshwise::PerAxis<std::int64_t> extents(40, 1), from_strides(40, 4), to_strides(40, 4);
   for (std::size_t k = 0; k < 20; ++k) extents[2 * k] = k % 5 == 0 ? 2 : 1;
   std::int64_t step = 4;
   for (std::size_t k = 0; k < 40; ++k) {
@@ -105,7 +105,7 @@ TEST(CopyBox, ManyAxes) {
   }
   std::vector<std::int32_t> from(16), to(16), wanted(16);
   std::iota(from.begin(), from.end(), 0);
-  const auto box = [&](std::vector<std::int32_t>& memory, const std::vector<std::int64_t>& strides) {
+  const auto box = [&](std::vector<std::int32_t>& memory, const meshwise::PerAxis<std::int64_t>& strides) {
     return StridedBox{reinterpret_cast<std::byte*>(memory.data()), extents, strides, 4};
   };
   meshwise::detail::copy_box(box(from, from_strides), box(to, to_strides));

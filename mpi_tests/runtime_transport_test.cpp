@@ -31,7 +31,7 @@ struct Side {
 
 Side lay_out(std::mt19937& random, const std::vector<std::int64_t>& extents, std::size_t itemsize) {
   Side side;
-  side.box.extents = extents;
+  side.box.extents = {extents.begin(), extents.end()};
   side.box.itemsize = itemsize;
   side.box.strides.resize(extents.size());
   std::vector<std::size_t> order(extents.size());

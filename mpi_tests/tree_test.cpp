@@ -1,7 +1,10 @@
 // ranks: 1 2 3 4 6 8
 // devices_per_rank: 8
 // Trees of arrays: structure, prefixes of targets, errors that name the key path.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <cstring>
 
 #include <meshwise/meshwise.hpp>
 
@@ -57,6 +60,41 @@ TEST(Tree, MapsAndPrints) {
   grown.set("a", mw::ones({1}));
   grown.set("a", mw::ones({2}));
   EXPECT_EQ(to_string(grown), "{'a': float32[2]}");
+}
+
+// Leaves of all kinds go in one exchange: blocks that are lent, replicas, pieces, 0-d, empty, other dtypes, meshes of their own.
+TEST(Tree, LeavesThatTravelTogetherArriveWhole) {
+  const auto n = mw::devices().size();
+  const auto m = line(), reversed = mw::make_mesh({n}, {"x"}, {.devices = mw::devices().reversed()}), one = mw::make_mesh({1}, {"x"}, {.devices = mw::devices().last(1)});
+  const auto values = [](std::int64_t rows, std::int64_t columns, mw::Dtype dtype) { return mw::arange(0, rows * columns, 1, dtype).reshape({rows, columns}); };
+  const std::vector<mw::Sharding> places = {NamedSharding(m, P("x")),        NamedSharding(m, P(nullptr, "x")), NamedSharding(m, P()), NamedSharding(reversed, P("x")),
+                                            NamedSharding(reversed, P()),    NamedSharding(one, P("x")),        mw::SingleDeviceSharding(mw::devices()[0])};
+  Tree tree;
+  ShardingTree there, back;
+  std::vector<Array> originals;
+  int number = 0;
+  for (std::size_t from = 0; from < places.size(); ++from)
+    for (std::size_t to = 0; to < places.size(); ++to) {
+      const auto key = fmt::format("{:03}", number);
+      const auto dtype = std::vector{mw::float32, mw::int64, mw::uint8, mw::float64}[static_cast<std::size_t>(number) % 4];
+      const auto value = values(number % 5 == 0 ? 0 : 1 + 3 * (number % 7), 1 + number % 11, dtype);
+      originals.push_back(value);
+      tree.set(key, mw::device_put(value, places[from]));
+      there.set(key, Target{places[to]});
+      back.set(key, Target{places[from]});
+      ++number;
+    }
+  const auto placed = mw::device_put(tree, there);
+  const auto returned = mw::device_put(placed, back, {.donate = true});
+  const auto old = mw::tree_leaves(tree), moved = mw::tree_leaves(placed), again = mw::tree_leaves(returned);
+  for (std::size_t i = 0; i < originals.size(); ++i) {
+    EXPECT_TRUE(moved[i].is_deleted());
+    EXPECT_EQ(again[i].sharding(), old[i].sharding());
+    const auto want = mw::device_get(originals[i]), got = mw::device_get(again[i]), kept = mw::device_get(old[i]);
+    ASSERT_EQ(got.shape(), want.shape());
+    EXPECT_EQ(std::memcmp(got.data(), want.data(), static_cast<std::size_t>(want.nbytes())), 0) << "leaf " << i;
+    EXPECT_EQ(std::memcmp(kept.data(), want.data(), static_cast<std::size_t>(want.nbytes())), 0) << "leaf " << i;
+  }
 }
 
 TEST(Tree, OneTargetATreeOfTargetsAndPrefixes) {

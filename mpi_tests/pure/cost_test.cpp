@@ -85,6 +85,19 @@ TEST(Cost, ToAnotherMeshAndDonate) {
   }
 }
 
+TEST(Cost, LargeDonatedBlocksMoveInParts) {
+  const auto line = mesh({2}, {"x"}, all(2));
+  const auto peak = [&](std::int64_t rows, bool donate) {
+    return plan_report({rows, 1024}, float32, NamedSharding(line, P("x")), NamedSharding(line, P(none, "x")), {.topology = {.node_shares_memory = true}, .donate = donate})
+        .ranks[1]
+        .peak_bytes;
+  };
+  const std::int64_t block = std::int64_t{32} << 20, small = std::int64_t{8} << 20;
+  EXPECT_EQ(peak(16384, false), 2 * block);
+  EXPECT_EQ(peak(16384, true), block + block / 16);
+  EXPECT_EQ(peak(4096, true), 2 * small);
+}
+
 TEST(Cost, MemoryIsSharedByTheNode) {
   // One rank copies 8 MB at its own 1 GB/s, four that share 2 GB/s take twice as long each.
   const auto seconds = [](std::int64_t ranks) {

@@ -118,7 +118,7 @@ Call call_from(const Json& c, std::span<const OperandType> operands) {
       {"reshard", LayoutRule::reshard}};
   const auto op = c.at("op").get<std::string>();
   const auto& a = c.at("attrs");
-  const auto& shape = operands[0].shape.lengths();
+  const Numbers shape(operands[0].shape.begin(), operands[0].shape.end());
   Call call{rules.at(op), {}};
   auto& to = call.attributes;
   if (a.contains("axes")) to.axes = a["axes"].is_null() ? all_axes(operands[0].shape.ndim()) : a["axes"].get<Numbers>();

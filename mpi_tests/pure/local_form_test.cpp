@@ -123,7 +123,7 @@ double einsum(const Trial& run, const Subscript& s, const Coordinates& at, const
   if (run.operands.size() > 1) learn(s.b, 1);
   for (std::size_t d = 0; d < s.result.size(); ++d) value_of[s.result[d]] = at[d];
   std::string summed;
-  std::vector<Range> ranges;
+  PerAxis<Range> ranges;
   for (const auto& [letter, n] : length)
     if (s.result.find(letter) == std::string::npos) {
       summed.push_back(letter);

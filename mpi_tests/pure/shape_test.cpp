@@ -44,7 +44,7 @@ TEST(Shape, Prints) {
 }
 
 TEST(Shape, Strides) {
-  EXPECT_EQ(row_major_strides(Shape{4, 3, 5}), (std::vector<std::int64_t>{15, 5, 1}));
+  EXPECT_EQ(row_major_strides(Shape{4, 3, 5}), (PerAxis<std::int64_t>{15, 5, 1}));
   EXPECT_TRUE(row_major_strides(Shape{}).empty());
 }
 

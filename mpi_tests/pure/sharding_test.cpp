@@ -24,7 +24,7 @@ struct Naive {
   Index box(const Shape& shape, std::int64_t position) const {
     std::vector<std::int64_t> coordinates(sizes.size());
     for (auto a = sizes.size(); a-- > 0; position /= sizes[a]) coordinates[a] = position % sizes[a];
-    std::vector<Range> ranges;
+    PerAxis<Range> ranges;
     for (std::int64_t d = 0; d < shape.ndim(); ++d) {
       std::int64_t tile = 0, tiles = 1;
       if (d < static_cast<std::int64_t>(spec.size()))

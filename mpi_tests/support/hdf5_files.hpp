@@ -262,7 +262,7 @@ inline void expect_dataset(const std::string& path, const std::string& name, con
   const auto space = H5Dget_space(dataset), type = H5Dget_type(dataset), wanted = native_type(dtype), layout = H5Dget_create_plist(dataset);
   std::vector<hsize_t> lengths(static_cast<std::size_t>(H5Sget_simple_extent_ndims(space)));
   H5Sget_simple_extent_dims(space, lengths.data(), nullptr);
-  EXPECT_EQ(std::vector<std::int64_t>(lengths.begin(), lengths.end()), shape.lengths()) << name;
+  EXPECT_EQ(meshwise::PerAxis<std::int64_t>(lengths.begin(), lengths.end()), shape.lengths()) << name;
   EXPECT_GT(H5Tequal(type, wanted), 0) << name;
   EXPECT_EQ(H5Pget_layout(layout), H5D_CONTIGUOUS);
   const auto expected = test_bytes(shape, dtype);

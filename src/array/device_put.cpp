@@ -5,9 +5,11 @@
 #include <algorithm>
 
 #include "array/call.hpp"
+#include "array/drain.hpp"
 #include "array/lockstep.hpp"
 #include "array/move.hpp"
 #include "array/place.hpp"
+#include "meshwise/plan/donation.hpp"
 #include "meshwise/plan/propagation.hpp"
 #include "meshwise/runtime/collectives.hpp"
 #include "meshwise/runtime/environment.hpp"
@@ -37,18 +39,6 @@ std::vector<LocalShard> windows(const Array& x, const Sharding& target) {
   return shards;
 }
 
-/// A window that would keep a much larger block alive becomes a block of its own.
-std::vector<LocalShard> settled(std::vector<LocalShard> shards) {
-  for (std::size_t i = 0; i < shards.size(); ++i) {
-    auto& data = shards[i].data;
-    if (window_is_fair(data)) continue;
-    LocalArray own(data.shape(), data.dtype());
-    copy_values(data, own);
-    data = std::move(own);
-  }
-  return shards;
-}
-
 }  // namespace
 
 void check_room(std::string_view operation, Dtype dtype, const Shape& shape, const Sharding& sharding) {
@@ -67,17 +57,37 @@ void check_room(std::string_view operation, Dtype dtype, const Shape& shape, con
                                      bytes_of(block), most));
 }
 
+std::uint64_t hash_placement(const Array& x, const Sharding& target) {
+  const auto rule = x.state()->kind == State::Kind::recipe && !x.is_deleted() ? x.state()->recipe.hash() : 0;
+  return mix(mix(hash_type(x), target.hash()), rule);
+}
+
 bool holds_already(const Array& x, const Sharding& target) {
   return !x.committed() || (x.sharding().devices() == target.devices() && (x.sharding().is_fully_replicated() || x.sharding().is_equivalent_to(target, x.ndim())));
 }
 
-Moved place(const Array& x, const Sharding& target, const Ticket& ticket) {
-  if (!x.committed()) return {place_uncommitted(x, target), nullptr};
-  if (x.sharding().is_equivalent_to(target, x.ndim())) {
-    // Placed alike already: the blocks are shared, a transfer in flight included.
-    return {x.state()->shards, x.state()->transfer};
+/// A window that would keep a much larger block alive becomes a block of its own.
+std::vector<LocalShard> with_fair_windows(std::vector<LocalShard> shards) {
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    auto& data = shards[i].data;
+    if (window_is_fair(data)) continue;
+    LocalArray own(data.shape(), data.dtype());
+    copy_values(data, own);
+    data = std::move(own);
   }
-  if (x.sharding().is_fully_replicated() && x.sharding().devices() == target.devices()) return {windows(x, target), nullptr};
+  return shards;
+}
+
+std::optional<Moved> place_here(const Array& x, const Sharding& target) {
+  if (!x.committed()) return Moved{place_uncommitted(x, target), nullptr};
+  // Placed alike already: the blocks are shared, a transfer in flight included.
+  if (x.sharding().is_equivalent_to(target, x.ndim())) return Moved{x.state()->shards, x.state()->transfer};
+  if (x.sharding().is_fully_replicated() && x.sharding().devices() == target.devices()) return Moved{windows(x, target), nullptr};
+  return std::nullopt;
+}
+
+Moved place(const Array& x, const Sharding& target, const Ticket& ticket) {
+  if (auto here = place_here(x, target)) return std::move(*here);
   return run_reshard(ready_shards(x), x.sharding(), target, x.shape(), x.dtype(), ticket);
 }
 
@@ -88,10 +98,6 @@ std::vector<LocalShard> bring(const Array& x, const Sharding& target, const Tick
 }
 
 namespace {
-
-Call call_of(std::string_view operation, const Array& x, std::uint64_t more) {
-  return {operation, mix(mix(hash_text(operation), hash_type(x)), more), x.dtype(), &x.shape()};
-}
 
 std::string move_words(const Array& x, const Sharding& target) {
   return fmt::format("{} {}", type_string(x.dtype(), x.shape()), reshard_words(x.sharding(), target));
@@ -106,19 +112,18 @@ void check_placement(const Array& x, const Sharding& target, std::string_view op
 
 Array put(const Array& x, const Sharding& target, PutOptions options, std::string_view operation) {
   if (in_lockstep()) compare_placements(x, target, operation);
-  // A recipe is all metadata, so that its values are checked too.
-  const auto rule = x.state()->kind == State::Kind::recipe && !x.is_deleted() ? x.state()->recipe.hash() : 0;
-  const auto call = call_of(operation, x, mix(target.hash(), mix(rule, options.donate ? 1 : 0)));
+  const Call call{operation, mix(mix(hash_text(operation), hash_placement(x, target)), options.donate ? 1 : 0), x.dtype(), &x.shape()};
   const auto* from = &x.sharding().devices();
   const auto* to = &target.devices();
   auto ticket = !x.committed() || *from == *to ? enter_call(call, {to}) : enter_call(call, {from, to});
   check_placement(x, target, operation, "x");
   const bool same = x.committed() && x.sharding() == target;
   if (same && !options.donate) return x;
+  const bool in_parts = options.donate && x.committed() && moves_in_parts(x.sharding(), target, x.shape(), static_cast<std::int64_t>(itemsize(x.dtype())));
   Moved moved;
   run_local_part(operation, [&] {
-    moved = place(x, target, ticket);
-    if (moved.transfer == nullptr) moved.shards = settled(std::move(moved.shards));
+    moved = in_parts ? run_drain(x, target, ticket) : place(x, target, ticket);
+    if (moved.transfer == nullptr) moved.shards = with_fair_windows(std::move(moved.shards));
   });
   auto result = make_sharded_array(x.shape(), x.dtype(), target, true, std::move(moved.shards), std::move(moved.transfer));
   if (options.donate) delete_state(x, fmt::format("donated to {} ({})", operation, move_words(x, target)));
@@ -135,35 +140,6 @@ Array device_put(const Array& x, const Device& target, PutOptions options) { ret
 Array device_put(const Array& x) {
   detail::check_alive(x, "device_put", "x");
   return x;
-}
-
-Tree device_put(const Tree& tree, const ShardingTree& target, PutOptions options) {
-  const auto leaves = tree_flatten_with_path(tree);
-  const auto targets = broadcast_prefix(target, tree, "device_put");
-  std::vector<std::optional<Sharding>> where;
-  for (std::size_t i = 0; i < leaves.size(); ++i) {
-    if (const auto* device = std::get_if<Device>(&targets[i])) where.emplace_back(SingleDeviceSharding(*device));
-    else if (const auto* sharding = std::get_if<Sharding>(&targets[i])) where.emplace_back(*sharding);
-    else where.emplace_back();
-    detail::check_alive(leaves[i].leaf, "device_put", "tree" + leaves[i].path);
-    if (!where.back()) continue;
-    try {
-      where.back()->check_fits(leaves[i].leaf.shape());
-    } catch (const PlacementError& error) {
-      throw PlacementError(fmt::format("device_put: leaf tree{}: {}", leaves[i].path, error.what()));
-    }
-  }
-  std::vector<Array> placed;
-  for (std::size_t i = 0; i < leaves.size(); ++i)
-    placed.push_back(where[i] ? device_put(leaves[i].leaf, *where[i], {}) : leaves[i].leaf);
-  // Only now: a leaf that stands in the tree twice is donated once, after both its placements.
-  if (options.donate)
-    for (std::size_t i = 0; i < leaves.size(); ++i)
-      if (where[i] && !leaves[i].leaf.is_deleted()) {
-        if (placed[i].state() == leaves[i].leaf.state()) placed[i] = detail::same_value(placed[i]);
-        detail::delete_state(leaves[i].leaf, "donated to device_put (tree" + leaves[i].path + ")");
-      }
-  return tree_unflatten(tree, placed);
 }
 
 RootOnly root_only(const LocalArray& data, const Shape& shape, Dtype dtype, std::int64_t root) { return {data, shape, dtype, root}; }

@@ -166,7 +166,7 @@ std::shared_ptr<const Generator> lines(const Scalar& start, const Scalar& stop, 
 
 Recipe constant_recipe(const Shape& shape, const Scalar& value, Dtype dtype) {
   // No strides: every box is one run, and every reshape a window.
-  return {std::make_shared<Constant>(value, dtype), shape, 0, std::vector<std::int64_t>(shape.lengths().size(), 0)};
+  return {std::make_shared<Constant>(value, dtype), shape, 0, PerAxis<std::int64_t>(shape.lengths().size(), 0)};
 }
 
 Recipe arange_recipe(const Scalar& start, const Scalar& step, std::int64_t count, Dtype dtype) {

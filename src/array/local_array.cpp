@@ -29,7 +29,7 @@ LocalArray::LocalArray(Shape shape, Dtype dtype)
       strides_(row_major_strides(shape_)) {}
 
 LocalArray::LocalArray(Shape shape, Dtype dtype, std::shared_ptr<detail::Block> block, std::size_t offset,
-                       std::vector<std::int64_t> strides)
+                       PerAxis<std::int64_t> strides)
     : shape_(std::move(shape)),
       dtype_(dtype),
       block_(std::move(block)),

@@ -35,6 +35,17 @@ Moved run_moves(std::span<const MoveJob> jobs, const End& target, Dtype dtype, c
 /// Collective. One array of `shape` from one sharding to another; describes the call.
 Moved run_reshard(std::span<const LocalShard> source, const Sharding& from, const Sharding& to, const Shape& shape, Dtype dtype, const Ticket& ticket);
 
+/// Local. One of several arrays that a call brings from one sharding to another, and this rank's shards of it.
+struct Reshard {
+  std::span<const LocalShard> source;
+  Sharding from, to;
+  Shape shape;
+  Dtype dtype;
+};
+
+/// Collective. The arrays in one exchange: a message to each peer, one transfer for all; describes the call.
+std::vector<Moved> run_reshards(std::span<const Reshard> all, const Ticket& ticket);
+
 /// Local. Whether a box's window may stand for it: it is contiguous, as a slice of rows is, or the block that it keeps alive is at most twice its bytes.
 bool window_is_fair(const LocalArray& window);
 bool window_is_fair(const StridedBox& window, std::size_t block_bytes);

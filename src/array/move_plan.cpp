@@ -38,7 +38,7 @@ bool covers(const End& end, const Index& held, const Index& box) {
 }
 
 /// The memory of a movement's box in a block that holds `held` of that array; strides in elements.
-PlannedBox memory_of(const End& end, const Index& held, const std::vector<std::int64_t>& strides, std::size_t item, const Index& box) {
+PlannedBox memory_of(const End& end, const Index& held, const PerAxis<std::int64_t>& strides, std::size_t item, const Index& box) {
   PlannedBox out;
   out.box.itemsize = item;
   std::int64_t offset = 0;
@@ -79,7 +79,6 @@ class Maker {
         for (auto& piece : plan(mine[i], j).sends) send(j, std::move(piece));
     out_.sends = peers(outgoing_);
     out_.receives = peers(incoming_);
-    number_lent();
     return std::move(out_);
   }
 
@@ -122,6 +121,7 @@ class Maker {
       auto memory = memory_of(end, shard.held, strides, item_, part.piece.box);
       memory.shard = out_.shards.size();
       if (part.piece.source.rank != device.rank) {
+        memory.forwarded = part.piece.from_new;
         incoming_[part.piece.source.rank].push_back({part.job, std::move(part.piece), std::move(memory)});
       } else {
         out_.copies.emplace_back(source_memory(part.job, part.piece), std::move(memory));
@@ -145,8 +145,9 @@ class Maker {
   bool borrow(PlannedShard& shard, Part& part) {
     if (part.piece.source.rank == devices_[shard.position].rank || !is_lent(part.job, part.piece)) return false;
     PlannedBox memory;
-    memory.box = {nullptr, shard.shape.lengths(), std::vector<std::int64_t>(static_cast<std::size_t>(shard.shape.ndim())), item_};
+    memory.box = {nullptr, shard.shape.lengths(), PerAxis<std::int64_t>(static_cast<std::size_t>(shard.shape.ndim())), item_};
     memory.box.passing = Passing::lend;
+    memory.forwarded = part.piece.from_new;
     memory.shard = out_.shards.size();
     shard.way = PlannedShard::Way::borrow;
     out_.shards.push_back(std::move(shard));
@@ -200,15 +201,8 @@ class Maker {
       memory.copied_first = lent && !is_fair(memory);
     }
     if (lent) memory.box.passing = Passing::lend;
+    memory.forwarded = piece.from_new;
     outgoing_[piece.target.rank].push_back({job, std::move(piece), std::move(memory)});
-  }
-
-  /// Lent blocks are numbered as the transfer will list them.
-  void number_lent() {
-    std::int64_t next = 0;
-    for (const auto& peer : out_.receives)
-      for (const auto& box : peer.boxes)
-        if (box.box.passing == Passing::lend) out_.shards[box.shard].lent = next++;
   }
 
   /// Peers after this rank first, so that not everyone starts with rank 0.

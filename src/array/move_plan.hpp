@@ -18,6 +18,7 @@ struct PlannedBox {
   std::int64_t offset = 0;  // bytes from the shard's first element
   std::int64_t job = -1;    // -1: the shard is a new one
   std::size_t shard = 0;    // its number among the job's shards, or among the new ones
+  bool forwarded = false;   // from a block that is new on the sender too
   bool copied_first = false;  // lent from a block too large to keep: its elements get a block of their own
 };
 
@@ -31,7 +32,6 @@ struct PlannedShard {
   bool fill = false;            // some elements are written by no job
   PlannedBox window{};          // way window
   std::size_t twin = 0;         // way twin
-  std::int64_t lent = -1;       // way borrow: number among the transfer's adopted blocks
 };
 
 struct MovePlan {

@@ -1,6 +1,8 @@
 #pragma once
 // Placement without the ledger: what device_put, device_get and dispatch share.
 
+#include <optional>
+
 #include "array/move.hpp"
 #include "array/state.hpp"
 
@@ -11,6 +13,15 @@ std::vector<LocalShard> place_uncommitted(const Array& x, const Sharding& target
 
 /// Local. Whether each device already holds what it shall have, so that placing x there sends nothing.
 bool holds_already(const Array& x, const Sharding& target);
+
+/// Local. x's shards on `target` where that takes no exchange: recipes, windows, blocks that lie there already.
+std::optional<Moved> place_here(const Array& x, const Sharding& target);
+
+/// Local. A window that would keep a much larger block alive becomes a block of its own.
+std::vector<LocalShard> with_fair_windows(std::vector<LocalShard> shards);
+
+/// Local. What ranks must agree on when x is placed: its type and the target; a recipe is all metadata, so that its values are checked too.
+std::uint64_t hash_placement(const Array& x, const Sharding& target);
 
 /// Collective over x's and the target's devices. x's shards on `target`, shared, made or moving.
 Moved place(const Array& x, const Sharding& target, const Ticket& ticket);

@@ -73,7 +73,7 @@ struct FillAxis {
 };
 
 /// The axes of a box, neighbours merged wherever both sides step evenly over the two: a box of whole rows is one run.
-std::vector<FillAxis> merged_axes(const Shape& shape, const std::vector<std::int64_t>& from, const std::vector<std::int64_t>& to) {
+std::vector<FillAxis> merged_axes(const Shape& shape, const PerAxis<std::int64_t>& from, const PerAxis<std::int64_t>& to) {
   std::vector<FillAxis> axes;
   for (std::int64_t d = 0; d < shape.ndim(); ++d) {
     if (shape[d] == 1) continue;
@@ -182,7 +182,7 @@ Recipe Recipe::transposed(const std::vector<std::int64_t>& permutation) const {
 }
 
 Recipe Recipe::broadcast_to(const Shape& to) const {
-  Recipe out{generator, to, offset, std::vector<std::int64_t>(to.lengths().size(), 0)};
+  Recipe out{generator, to, offset, PerAxis<std::int64_t>(to.lengths().size(), 0)};
   const auto shift = to.ndim() - shape.ndim();
   for (std::int64_t d = 0; d < shape.ndim(); ++d)
     if (shape[d] == to[d + shift]) out.strides[static_cast<std::size_t>(d + shift)] = strides[static_cast<std::size_t>(d)];

@@ -28,7 +28,7 @@ struct Recipe {
   std::shared_ptr<const Generator> generator;
   Shape shape{};
   std::int64_t offset = 0;
-  std::vector<std::int64_t> strides{};
+  PerAxis<std::int64_t> strides{};
 
   Dtype dtype() const { return generator->dtype(); }
   /// Local. Writes the values of `box` into `out` (of the box's shape and the recipe's dtype, any strides).

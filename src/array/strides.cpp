@@ -2,15 +2,15 @@
 
 namespace meshwise::detail {
 
-std::optional<std::vector<std::int64_t>> reshape_strides(const Shape& from, const std::vector<std::int64_t>& from_strides,
+std::optional<PerAxis<std::int64_t>> reshape_strides(const Shape& from, const PerAxis<std::int64_t>& from_strides,
                                                          const Shape& to) {
-  std::vector<std::int64_t> lengths, strides;
+  PerAxis<std::int64_t> lengths, strides;
   for (std::int64_t d = 0; d < from.ndim(); ++d)
     if (from[d] != 1) {
       lengths.push_back(from[d]);
       strides.push_back(from_strides[static_cast<std::size_t>(d)]);
     }
-  std::vector<std::int64_t> out(to.lengths().size(), 1);
+  PerAxis<std::int64_t> out(to.lengths().size(), 1);
   std::size_t old_begin = 0;
   std::int64_t new_begin = 0;
   while (old_begin < lengths.size()) {

@@ -22,8 +22,8 @@ std::string to_string(const Shape& shape) { return fmt::format("({}{})", fmt::jo
 
 std::string joined(const Shape& shape) { return fmt::format("{}", fmt::join(shape.lengths(), ",")); }
 
-std::vector<std::int64_t> row_major_strides(const Shape& shape) {
-  std::vector<std::int64_t> strides(shape.lengths().size());
+PerAxis<std::int64_t> row_major_strides(const Shape& shape) {
+  PerAxis<std::int64_t> strides(shape.lengths().size());
   std::int64_t step = 1;
   for (auto axis = shape.ndim() - 1; axis >= 0; --axis) {
     strides[static_cast<std::size_t>(axis)] = step;
@@ -34,7 +34,7 @@ std::vector<std::int64_t> row_major_strides(const Shape& shape) {
 
 Shape broadcast_shapes(const Shape& a, const Shape& b, const char* operation) {
   const auto ndim = std::max(a.ndim(), b.ndim());
-  std::vector<std::int64_t> lengths(static_cast<std::size_t>(ndim));
+  PerAxis<std::int64_t> lengths(static_cast<std::size_t>(ndim));
   for (std::int64_t axis = 0; axis < ndim; ++axis) {
     const auto in_a = axis - (ndim - a.ndim()), in_b = axis - (ndim - b.ndim());
     const auto m = in_a < 0 ? 1 : a[in_a], n = in_b < 0 ? 1 : b[in_b];
@@ -56,14 +56,14 @@ std::int64_t normalize_axis(std::int64_t axis, std::int64_t ndim, const char* op
 }
 
 Index Index::whole(const Shape& shape) {
-  std::vector<Range> ranges;
+  PerAxis<Range> ranges;
   ranges.reserve(shape.lengths().size());
   for (const auto n : shape) ranges.push_back({0, n});
   return Index(std::move(ranges));
 }
 
 Shape Index::shape() const {
-  std::vector<std::int64_t> lengths;
+  PerAxis<std::int64_t> lengths;
   lengths.reserve(ranges_.size());
   for (const auto& r : ranges_) lengths.push_back(r.empty() ? 0 : r.size());
   return Shape(std::move(lengths));

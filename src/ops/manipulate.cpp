@@ -137,7 +137,7 @@ Array broadcast_to(const Array& x, const Shape& shape) {
   request.shape = shape;
   request.kernel = [&](std::span<const LocalArray> in, const detail::KernelContext& context) {
     const auto to = context.result_box.shape();
-    std::vector<std::int64_t> strides(static_cast<std::size_t>(to.ndim()), 0);
+    PerAxis<std::int64_t> strides(static_cast<std::size_t>(to.ndim()), 0);
     for (std::int64_t d = 0; d < in[0].ndim(); ++d)
       if (x.shape()[d] != 1 || shape[d + to.ndim() - in[0].ndim()] == 1) strides[static_cast<std::size_t>(d + to.ndim() - in[0].ndim())] = in[0].strides()[static_cast<std::size_t>(d)];
     return LocalArray(to, in[0].dtype(), in[0].block(), static_cast<std::size_t>(in[0].data() - in[0].block()->data()), std::move(strides));

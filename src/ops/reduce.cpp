@@ -67,7 +67,7 @@ Array reduce(const ReduceOp& op, const Array& x, const Reduced& how) {
   const auto keep = [&](std::int64_t d) { return std::find(how.axes.begin(), how.axes.end(), d) == how.axes.end(); };
   std::int64_t count = 1;
   ReducePlan plan;
-  plan.index_steps = how.numbered_over_all ? row_major_strides(x.shape()) : Axes(static_cast<std::size_t>(x.ndim()), 1);
+  plan.index_steps = how.numbered_over_all ? row_major_strides(x.shape()) : PerAxis<std::int64_t>(static_cast<std::size_t>(x.ndim()), 1);
   detail::Request request;
   for (std::int64_t d = 0; d < x.ndim(); ++d) {
     plan.reduced.push_back(!keep(d));

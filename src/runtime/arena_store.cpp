@@ -61,13 +61,13 @@ void FreeRanges::give(std::uint64_t offset, std::uint64_t bytes) {
 
 ArenaStore::ArenaStore(Arena& arena) : arena_(arena), ranges_(arena.layout().data, arena.layout().end) {}
 
-std::shared_ptr<Block> ArenaStore::allocate(std::size_t bytes) {
+std::shared_ptr<Block> ArenaStore::make(std::size_t bytes, bool empty) {
   memory_account().ask(bytes);
   const auto size = size_class_for(bytes);
   std::optional<std::uint32_t> number;
   {
     const std::scoped_lock hold(lock_);
-    number = obtain(size, bytes);
+    number = obtain(size, bytes, empty);
   }
   if (!number) throw memory_account().refusal(bytes, "the system has no more");
   const BlockLocation location{arena_.place(), *number};
@@ -97,7 +97,7 @@ void ArenaStore::drop(BlockLocation location) {
   take_back(location.number);
 }
 
-std::optional<std::uint32_t> ArenaStore::obtain(SizeClass size, std::size_t bytes) {
+std::optional<std::uint32_t> ArenaStore::obtain(SizeClass size, std::size_t bytes, bool empty) {
   auto& free = free_[size.number];
   if (free.empty())
     for (const auto number : arena_.collect_returned()) take_back(number);
@@ -107,10 +107,10 @@ std::optional<std::uint32_t> ArenaStore::obtain(SizeClass size, std::size_t byte
     if (size.capacity >= carved_below) pooled_ -= static_cast<std::int64_t>(size.capacity);
     return number;
   }
-  auto number = size.capacity < carved_below ? carve(size) : fresh(size, bytes);
+  auto number = size.capacity < carved_below ? carve(size) : fresh(size, bytes, empty);
   if (!number && pooled_.load() > 0) {
     empty_pool();
-    number = size.capacity < carved_below ? carve(size) : fresh(size, bytes);
+    number = size.capacity < carved_below ? carve(size) : fresh(size, bytes, empty);
   }
   return number;
 }
@@ -146,18 +146,19 @@ std::optional<std::uint32_t> ArenaStore::carve(SizeClass size) {
   return number;
 }
 
-std::optional<std::uint32_t> ArenaStore::fresh(SizeClass size, std::size_t bytes) {
+std::optional<std::uint32_t> ArenaStore::fresh(SizeClass size, std::size_t bytes, bool empty) {
   const auto length = whole_pages(size.capacity);
   const auto offset = ranges_.take(length);
   if (!offset) return std::nullopt;
   const auto number = new_number();
-  if (!number || !commit(*offset, length)) {
+  if (!number || (!empty && !commit(*offset, length))) {
     ranges_.give(*offset, length);
     if (number) numbers_.push_back(*number);
     return std::nullopt;
   }
   // Cleared by the kernel in one go, not page by page in the middle of a copy.
-  if (size.capacity >= populated_from) madvise(arena_.own(*offset), whole_pages(bytes), MADV_POPULATE_WRITE);
+  if (empty) partial_[*number] = 0;
+  else if (size.capacity >= populated_from) madvise(arena_.own(*offset), whole_pages(bytes), MADV_POPULATE_WRITE);
   BlockHeader& header = arena_.header(arena_.place(), *number);
   header.size_class = size.number;
   header.offset = *offset;
@@ -175,11 +176,41 @@ bool ArenaStore::commit(std::uint64_t offset, std::uint64_t bytes) {
   return true;
 }
 
+void ArenaStore::take_pages(const Block& block, std::size_t offset, std::size_t bytes) {
+  const auto number = block.location().number;
+  const std::scoped_lock hold(lock_);
+  const auto partial = partial_.find(number);
+  if (partial == partial_.end()) return;
+  if (!commit(arena_.header(block.location()).offset + offset, bytes)) throw memory_account().refusal(bytes, "the system has no more");
+  partial->second += static_cast<std::int64_t>(bytes);
+}
+
+void ArenaStore::complete(const Block& block) {
+  const std::scoped_lock hold(lock_);
+  const auto partial = partial_.find(block.location().number);
+  if (partial == partial_.end()) return;
+  // Room that the block's size class has beyond its bytes. Where the system has none the block stays one that is not recycled.
+  const auto& header = arena_.header(block.location());
+  const auto length = whole_pages(capacity_of(header.size_class)), there = static_cast<std::uint64_t>(partial->second);
+  if (there < length && !commit(header.offset + there, length - there)) return;
+  partial_.erase(partial);
+}
+
+void ArenaStore::give_back_pages(const Block& block, std::size_t offset, std::size_t bytes) {
+  const auto& header = arena_.header(block.location());
+  if (capacity_of(header.size_class) < carved_below) return;
+  const std::scoped_lock hold(lock_);
+  const auto partial = partial_.emplace(block.location().number, static_cast<std::int64_t>(whole_pages(capacity_of(header.size_class)))).first;
+  fallocate(arena_.file(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(header.offset + offset), static_cast<off_t>(bytes));
+  partial->second -= static_cast<std::int64_t>(bytes);
+  memory_account().back(-static_cast<std::int64_t>(bytes));
+}
+
 void ArenaStore::take_back(std::uint32_t number) {
   const auto size_class = arena_.header(arena_.place(), number).size_class;
   const auto capacity = static_cast<std::int64_t>(capacity_of(size_class));
   if (static_cast<std::uint64_t>(capacity) >= carved_below) {
-    if (pooled_.load() + capacity > pool_limit()) return give_up(number);
+    if (partial_.contains(number) || pooled_.load() + capacity > pool_limit()) return give_up(number);
     pooled_ += capacity;
   }
   free_[size_class].push_back(number);
@@ -189,7 +220,8 @@ void ArenaStore::give_up(std::uint32_t number) {
   const auto& header = arena_.header(arena_.place(), number);
   const auto bytes = whole_pages(capacity_of(header.size_class));
   fallocate(arena_.file(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(header.offset), static_cast<off_t>(bytes));
-  memory_account().back(-static_cast<std::int64_t>(bytes));
+  const auto partial = partial_.extract(number);
+  memory_account().back(-(partial ? partial.mapped() : static_cast<std::int64_t>(bytes)));
   ranges_.give(header.offset, bytes);
   numbers_.push_back(number);
 }

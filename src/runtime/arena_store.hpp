@@ -30,7 +30,7 @@ class ArenaStore final : public BlockStore {
  public:
   explicit ArenaStore(Arena& arena);
 
-  std::shared_ptr<Block> allocate(std::size_t bytes) override;
+  std::shared_ptr<Block> allocate(std::size_t bytes) override { return make(bytes, false); }
   void trim() override;
   const char* name() const override { return "arena"; }
 
@@ -39,14 +39,21 @@ class ArenaStore final : public BlockStore {
   /// Local. Drops a reference that came with a letter or belongs to a handle.
   void drop(BlockLocation location);
 
+  // partial_blocks.hpp
+  std::shared_ptr<Block> allocate_empty(std::size_t bytes) { return make(bytes, true); }
+  void take_pages(const Block& block, std::size_t offset, std::size_t bytes);
+  void complete(const Block& block);
+  void give_back_pages(const Block& block, std::size_t offset, std::size_t bytes);
+
   Arena& arena() { return arena_; }
   std::int64_t pooled() const { return pooled_.load(); }
 
  private:
+  std::shared_ptr<Block> make(std::size_t bytes, bool empty);
   // All under the lock.
-  std::optional<std::uint32_t> obtain(SizeClass size, std::size_t bytes);
+  std::optional<std::uint32_t> obtain(SizeClass size, std::size_t bytes, bool empty);
   std::optional<std::uint32_t> carve(SizeClass size);
-  std::optional<std::uint32_t> fresh(SizeClass size, std::size_t bytes);
+  std::optional<std::uint32_t> fresh(SizeClass size, std::size_t bytes, bool empty);
   std::optional<std::uint32_t> new_number();
   bool commit(std::uint64_t offset, std::uint64_t bytes);
   void take_back(std::uint32_t number);
@@ -63,6 +70,7 @@ class ArenaStore final : public BlockStore {
   std::array<Slab, size_class_count> slabs_;
   std::vector<std::uint32_t> numbers_;
   std::uint32_t next_number_ = 0;
+  std::map<std::uint32_t, std::int64_t> partial_;  // bytes in memory of blocks that have not all of theirs
   std::atomic<std::int64_t> pooled_{0};
 };
 

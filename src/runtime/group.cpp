@@ -33,7 +33,7 @@ std::vector<int> distinct(const Ranks& devices) {
   return ranks;
 }
 
-std::function<std::vector<int>()> members(const Group& group) {
+auto members(const Group& group) {
   return [&group] { return group.ranks; };
 }
 

@@ -28,9 +28,15 @@ void wait_for_room_on_node(const Ticket& ticket, const Exchange& exchange) {
 
 /// Takes the exchanges with ranks that share memory with this one out of the list.
 std::vector<Exchange> on_node(std::vector<Exchange>& all) {
-  const auto first = std::stable_partition(all.begin(), all.end(), [](const Exchange& e) { return !shares_memory_with(static_cast<int>(e.rank)); });
-  std::vector<Exchange> near(std::make_move_iterator(first), std::make_move_iterator(all.end()));
-  all.erase(first, all.end());
+  const auto is_far = [](const Exchange& e) { return !shares_memory_with(static_cast<int>(e.rank)); };
+  std::vector<Exchange> near;
+  if (std::none_of(all.begin(), all.end(), is_far)) {
+    near.swap(all);
+  } else {
+    const auto first = std::stable_partition(all.begin(), all.end(), is_far);
+    near.assign(std::make_move_iterator(first), std::make_move_iterator(all.end()));
+    all.erase(first, all.end());
+  }
   std::erase_if(near, [](Exchange& e) {
     std::erase_if(e.boxes, [](const StridedBox& box) { return box.bytes() == 0; });
     return e.boxes.empty();  // both ends know that there is nothing to say

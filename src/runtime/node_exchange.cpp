@@ -138,7 +138,7 @@ void open_received(NodeTask& task, const LetterReader& letter) {
     if (arena.is_unfinished(theirs.location)) (mine.passing == Passing::copy ? task.awaited : task.adopted).push_back(theirs.location);
     if (mine.passing != Passing::copy) {
       movement.adopted_[adopted++] = {node.store->adopt(theirs.location, theirs.block_bytes), theirs.offset,
-                                      std::vector<std::int64_t>(theirs.strides, theirs.strides + mine.extents.size())};
+                                      PerAxis<std::int64_t>(theirs.strides, theirs.strides + mine.extents.size())};
       continue;
     }
     task.lent.push_back(theirs.location);

@@ -25,10 +25,10 @@ Payload::Payload(std::vector<StridedBox> boxes) {
         piece.strides[kept] = piece.strides[k];
       }
     }
-    piece.extents.erase(piece.extents.begin(), piece.extents.begin() + static_cast<std::ptrdiff_t>(kept));
-    piece.strides.erase(piece.strides.begin(), piece.strides.begin() + static_cast<std::ptrdiff_t>(kept));
+    piece.extents = {piece.extents.begin() + kept, piece.extents.end()};
+    piece.strides = {piece.strides.begin() + kept, piece.strides.end()};
     piece.run = piece.extents.back();
-    piece.dense.assign(piece.extents.size(), 1);
+    piece.dense.resize(piece.extents.size(), 1);
     for (std::size_t k = piece.extents.size() - 1; k-- > 0;) piece.dense[k] = piece.dense[k + 1] * piece.extents[k + 1];
     bytes_ += bytes;
     pieces_.push_back(std::move(piece));
@@ -63,7 +63,7 @@ void Payload::copy_range(const Piece& piece, std::size_t axis, std::byte* at, st
     ++first;
   }
   if (last > first) {
-    std::vector<std::int64_t> extents(piece.extents.begin() + static_cast<std::ptrdiff_t>(axis), piece.extents.end());
+    PerAxis<std::int64_t> extents(piece.extents.begin() + static_cast<std::ptrdiff_t>(axis), piece.extents.end());
     extents[0] = last - first;
     std::byte* const place = at + first * piece.strides[axis];
     if constexpr (Packing) {

@@ -1,13 +1,9 @@
-// Blocks in this process's own memory: where ranks share none.
+#include "runtime/private_store.hpp"
+
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <atomic>
-#include <map>
-#include <mutex>
 #include <new>
-
-#include "runtime/block_store.hpp"
 
 namespace meshwise::detail {
 namespace {
@@ -19,47 +15,32 @@ constexpr std::size_t pooled_from = std::size_t{256} << 10;
 #endif
 constexpr std::size_t huge_from = std::size_t{4} << 20;
 
-// Results in recycled pages are made several times faster than in fresh ones, which the kernel has to clear first.
-class PrivateStore final : public BlockStore {
- public:
-  std::shared_ptr<Block> allocate(std::size_t bytes) override;
-  void trim() override;
-  const char* name() const override { return "private"; }
-  void release(std::byte* data, std::size_t size);
-
-  std::atomic<std::int64_t> pooled{0};
-
- private:
-  std::byte* obtain(std::size_t bytes);
-  std::byte* from_pool(std::size_t capacity);
-
-  std::mutex lock_;
-  std::multimap<std::size_t, std::byte*> pool_;
-};
-
-PrivateStore& store() {
-  static auto* const immortal = new PrivateStore;
-  return *immortal;
-}
-
 class PrivateBlock final : public Block {
  public:
   PrivateBlock(std::byte* data, std::size_t size) : Block(data, size) { memory_account().add(*this); }
   ~PrivateBlock() override {
     memory_account().remove(*this);
-    store().release(data_, std::max<std::size_t>(size_, 1));
+    private_blocks().release(data_, std::max<std::size_t>(size_, 1));
   }
 };
 
 std::size_t memory_of(std::size_t size) { return size < pooled_from ? size : size_class_for(size).capacity; }
 
+}  // namespace
+
+PrivateStore& private_blocks() {
+  static auto* const immortal = new PrivateStore;
+  return *immortal;
+}
+
+// Results in recycled pages are made several times faster than in fresh ones, which the kernel has to clear first.
 std::byte* PrivateStore::from_pool(std::size_t capacity) {
   const std::scoped_lock hold(lock_);
   const auto at = pool_.find(capacity);
   if (at == pool_.end()) return nullptr;
   std::byte* data = at->second;
   pool_.erase(at);
-  pooled -= static_cast<std::int64_t>(capacity);
+  pooled_ -= static_cast<std::int64_t>(capacity);
   return data;
 }
 
@@ -70,7 +51,7 @@ void PrivateStore::trim() {
     memory_account().back(-static_cast<std::int64_t>(capacity));
   }
   pool_.clear();
-  pooled = 0;
+  pooled_ = 0;
 }
 
 std::byte* PrivateStore::obtain(std::size_t bytes) {
@@ -90,14 +71,19 @@ std::byte* PrivateStore::obtain(std::size_t bytes) {
   return static_cast<std::byte*>(data);
 }
 
-std::shared_ptr<Block> PrivateStore::allocate(std::size_t bytes) {
+std::shared_ptr<Block> PrivateStore::make(std::size_t bytes, bool empty) {
   const std::size_t size = std::max<std::size_t>(bytes, 1);
   memory_account().ask(bytes);
   std::byte* data = size < pooled_from ? nullptr : from_pool(memory_of(size));
   if (!data) {
     data = obtain(size);
     if (!data) throw memory_account().refusal(bytes, "the system has no more");
-    memory_account().back(static_cast<std::int64_t>(memory_of(size)));
+    if (empty && size >= pooled_from) {
+      const std::scoped_lock hold(lock_);
+      partial_[data] = 0;
+    } else {
+      memory_account().back(static_cast<std::int64_t>(memory_of(size)));
+    }
   }
   try {
     return std::make_shared<PrivateBlock>(data, bytes);
@@ -109,25 +95,53 @@ std::shared_ptr<Block> PrivateStore::allocate(std::size_t bytes) {
 
 void PrivateStore::release(std::byte* data, std::size_t size) {
   const std::size_t capacity = memory_of(size);
-  if (size >= pooled_from) {
+  if (size < pooled_from) {
+    ::operator delete (data, std::align_val_t{block_alignment});
+    memory_account().back(-static_cast<std::int64_t>(capacity));
+    return;
+  }
+  auto present = static_cast<std::int64_t>(capacity);
+  {
     const std::scoped_lock hold(lock_);
-    if (pooled.load() + static_cast<std::int64_t>(capacity) <= pool_limit()) {
+    if (const auto partial = partial_.find(data); partial != partial_.end()) {
+      present = partial->second;
+      partial_.erase(partial);
+    } else if (pooled_.load() + present <= pool_limit()) {
       pool_.emplace(capacity, data);
-      pooled += static_cast<std::int64_t>(capacity);
+      pooled_ += present;
       return;
     }
   }
-  if (size < pooled_from) {
-    ::operator delete (data, std::align_val_t{block_alignment});
-  } else {
-    munmap(data, capacity);
-  }
-  memory_account().back(-static_cast<std::int64_t>(capacity));
+  munmap(data, capacity);
+  memory_account().back(-present);
 }
 
-}  // namespace
+void PrivateStore::take_pages(const Block& block, std::size_t bytes) {
+  const std::scoped_lock hold(lock_);
+  const auto partial = partial_.find(block.data());
+  if (partial == partial_.end()) return;
+  partial->second += static_cast<std::int64_t>(bytes);
+  memory_account().back(static_cast<std::int64_t>(bytes));
+}
 
-BlockStore& private_store() { return store(); }
-std::int64_t private_pooled() { return store().pooled.load(); }
+void PrivateStore::complete(const Block& block) {
+  const std::scoped_lock hold(lock_);
+  const auto partial = partial_.find(block.data());
+  if (partial == partial_.end()) return;
+  memory_account().back(static_cast<std::int64_t>(memory_of(block.size())) - partial->second);
+  partial_.erase(partial);
+}
+
+void PrivateStore::give_back_pages(const Block& block, std::size_t offset, std::size_t bytes) {
+  if (block.size() < pooled_from) return;
+  const std::scoped_lock hold(lock_);
+  const auto partial = partial_.emplace(block.data(), static_cast<std::int64_t>(memory_of(block.size()))).first;
+  madvise(block.data() + offset, bytes, MADV_DONTNEED);
+  partial->second -= static_cast<std::int64_t>(bytes);
+  memory_account().back(-static_cast<std::int64_t>(bytes));
+}
+
+BlockStore& private_store() { return private_blocks(); }
+std::int64_t private_pooled() { return private_blocks().pooled(); }
 
 }  // namespace meshwise::detail

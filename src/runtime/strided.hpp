@@ -30,7 +30,7 @@ class Payload {
   struct Piece {
     std::byte* base;
     std::int64_t start, bytes;
-    std::vector<std::int64_t> extents, strides, dense;
+    PerAxis<std::int64_t> extents, strides, dense;
     std::int64_t run;  // bytes that stand together at the innermost
   };
   template <bool Packing>

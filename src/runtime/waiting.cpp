@@ -151,7 +151,7 @@ class LongWait {
 };
 
 // The peers are usually at the same call: a short exchange is done before anything else could be. Of more ranks than cores somebody needs this one.
-bool done_at_once(const std::function<bool()>& done) {
+bool done_at_once(FunctionRef<bool()> done) {
   Runtime& r = runtime();
   if (r.crowded) return false;
   for (int turn = 0; turn < 400 && !r.failure.is_set(); ++turn) {
@@ -183,7 +183,7 @@ std::string WaitNote::report(int rank) const {
                      whom);
 }
 
-void wait_for(const std::function<bool()>& done, const Waiting& waiting) {
+void wait_for(FunctionRef<bool()> done, const Waiting& waiting) {
   if (done()) return;
   Runtime& r = runtime();
   const MainServes serving;
@@ -205,6 +205,6 @@ void wait_for(const std::function<bool()>& done, const Waiting& waiting) {
   }
 }
 
-void wait_until(const std::function<bool()>& done, std::string_view what) { wait_for(done, {.what = what}); }
+void wait_until(FunctionRef<bool()> done, std::string_view what) { wait_for(done, {.what = what}); }
 
 }  // namespace meshwise::detail

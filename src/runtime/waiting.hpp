@@ -2,13 +2,13 @@
 // Every wait of the library is one of these: it serves transfers, has a name, asks those who keep it waiting, and ends.
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "meshwise/base/function_ref.hpp"
 #include "meshwise/runtime/sequence.hpp"
 #include "runtime/ledger.hpp"
 
@@ -28,13 +28,13 @@ struct Waiting {
   std::string_view what;
   const Ticket* ticket = nullptr;             // the call, if it is one
   const Words* words = nullptr;               // of the call, where the ledger may have forgotten it
-  std::function<std::vector<int>()> peers{};  // the ranks it needs
+  FunctionRef<std::vector<int>()> peers{};    // the ranks it needs
   bool through_failure = false;               // a goodbye goes on after a failure
   bool on_node = false;                       // for ranks that share memory with this one: soon over, if they are there
 };
 
 /// Local. Polls until done() (called without the lock). Throws: the sticky failure; CommunicationError at MESHWISE_TIMEOUT.
-void wait_for(const std::function<bool()>& done, const Waiting& waiting);
+void wait_for(FunctionRef<bool()> done, const Waiting& waiting);
 
 /// Local. The main thread's wait as other threads may see it. Filled only once a wait has lasted some milliseconds.
 struct WaitNote {

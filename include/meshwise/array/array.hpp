@@ -1,6 +1,8 @@
 #pragma once
 // The value a user holds: an array with a shape, a dtype, and a place.
 
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
@@ -111,12 +113,22 @@ class Array {
   std::shared_ptr<detail::State> state_;
 };
 
-/// Local. Python's slice: Slice(), Slice(stop), Slice(start, stop), Slice(start, stop, step); std::nullopt is absent.
+/// Local. A number of a Slice, or `none` (std::nullopt too): absent.
+struct SliceBound {
+  SliceBound() = default;
+  template <std::integral T>
+  SliceBound(T n) : value(static_cast<std::int64_t>(n)) {}
+  SliceBound(std::nullptr_t) {}
+  SliceBound(std::nullopt_t) {}
+  SliceBound(std::optional<std::int64_t> n) : value(n) {}
+  std::optional<std::int64_t> value{};
+};
+
+/// Local. Python's slice: Slice(), Slice(stop), Slice(start, stop), Slice(start, stop, step); `none` is absent, as in Slice(2, none, -1).
 struct Slice {
   Slice() = default;
-  Slice(std::optional<std::int64_t> stop_) : stop(stop_) {}
-  Slice(std::optional<std::int64_t> start_, std::optional<std::int64_t> stop_, std::optional<std::int64_t> step_ = {})
-      : start(start_), stop(stop_), step(step_) {}
+  Slice(SliceBound stop_) : stop(stop_.value) {}
+  Slice(SliceBound start_, SliceBound stop_, SliceBound step_ = {}) : start(start_.value), stop(stop_.value), step(step_.value) {}
   std::optional<std::int64_t> start{}, stop{}, step{};
 };
 

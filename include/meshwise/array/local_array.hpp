@@ -20,11 +20,11 @@ namespace meshwise {
 template <class T>
 class View {
  public:
-  View(T* data, Shape shape, std::vector<std::int64_t> strides, std::shared_ptr<const void> owner = nullptr)
+  View(T* data, Shape shape, PerAxis<std::int64_t> strides, std::shared_ptr<const void> owner = nullptr)
       : data_(data), shape_(std::move(shape)), strides_(std::move(strides)), owner_(std::move(owner)) {}
 
   const Shape& shape() const { return shape_; }
-  const std::vector<std::int64_t>& strides() const { return strides_; }
+  const PerAxis<std::int64_t>& strides() const { return strides_; }
   std::int64_t size() const { return shape_.num_elements(); }
   T* data() const { return data_; }
   template <class... I>
@@ -64,7 +64,7 @@ class View {
  private:
   T* data_;
   Shape shape_;
-  std::vector<std::int64_t> strides_;
+  PerAxis<std::int64_t> strides_;
   std::shared_ptr<const void> owner_;  // a view may outlive the array it came from
 };
 
@@ -75,7 +75,7 @@ class LocalArray {
   /// Local. A dense row-major array, contents undefined. Throws: OutOfMemoryError.
   LocalArray(Shape shape, Dtype dtype);
   /// Local. A window on a block: `offset` in bytes, strides in elements. Without a block it has a shape and no memory yet.
-  LocalArray(Shape shape, Dtype dtype, std::shared_ptr<detail::Block> block, std::size_t offset, std::vector<std::int64_t> strides);
+  LocalArray(Shape shape, Dtype dtype, std::shared_ptr<detail::Block> block, std::size_t offset, PerAxis<std::int64_t> strides);
   /// Local. A copy of `values`, row-major. Throws: ShapeError when their number is not the shape's.
   template <class T>
   static LocalArray from(std::span<const T> values, const Shape& shape) {
@@ -90,7 +90,7 @@ class LocalArray {
   std::int64_t ndim() const { return shape_.ndim(); }
   std::int64_t size() const { return shape_.num_elements(); }
   std::int64_t nbytes() const { return size() * static_cast<std::int64_t>(itemsize(dtype_)); }
-  const std::vector<std::int64_t>& strides() const { return strides_; }
+  const PerAxis<std::int64_t>& strides() const { return strides_; }
   bool is_contiguous() const;
   const std::shared_ptr<detail::Block>& block() const { return block_; }
   /// Local. The first element's address.
@@ -125,7 +125,7 @@ class LocalArray {
   Dtype dtype_ = Dtype::float32;
   std::shared_ptr<detail::Block> block_{};
   std::byte* data_ = nullptr;
-  std::vector<std::int64_t> strides_{};
+  PerAxis<std::int64_t> strides_{};
 };
 
 /// Local. Copies values between local arrays of equal shape and dtype, whatever their strides.

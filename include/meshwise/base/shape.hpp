@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "meshwise/base/per_axis.hpp"
+
 namespace meshwise {
 
 /// Local. The lengths of an array's axes; `Shape{}` is a scalar's.
@@ -14,7 +16,8 @@ class Shape {
   using value_type = std::int64_t;
   Shape() = default;
   Shape(std::initializer_list<std::int64_t> lengths) : lengths_(lengths) {}
-  explicit Shape(std::vector<std::int64_t> lengths) : lengths_(std::move(lengths)) {}
+  explicit Shape(const std::vector<std::int64_t>& lengths) : lengths_(lengths.begin(), lengths.end()) {}
+  explicit Shape(PerAxis<std::int64_t> lengths) : lengths_(std::move(lengths)) {}
 
   std::int64_t ndim() const { return static_cast<std::int64_t>(lengths_.size()); }
   /// Local. Number of elements: the product of the lengths, 1 for a scalar.
@@ -27,11 +30,11 @@ class Shape {
   void push_back(std::int64_t length) { lengths_.push_back(length); }
   void insert(std::int64_t axis, std::int64_t length) { lengths_.insert(lengths_.begin() + axis, length); }
   void erase(std::int64_t axis) { lengths_.erase(lengths_.begin() + axis); }
-  const std::vector<std::int64_t>& lengths() const { return lengths_; }
+  const PerAxis<std::int64_t>& lengths() const { return lengths_; }
   friend bool operator==(const Shape&, const Shape&) = default;
 
  private:
-  std::vector<std::int64_t> lengths_;
+  PerAxis<std::int64_t> lengths_;
 };
 
 /// Local. `(8, 16)`, `(16,)`, `()`: as Python prints a tuple.
@@ -39,7 +42,7 @@ std::string to_string(const Shape& shape);
 /// Local. `8,16`: as a type prints it between its brackets.
 std::string joined(const Shape& shape);
 /// Local. Steps, in elements, between neighbours along each axis of a dense row-major array.
-std::vector<std::int64_t> row_major_strides(const Shape& shape);
+PerAxis<std::int64_t> row_major_strides(const Shape& shape);
 /// Local. NumPy's broadcast of two shapes. Throws: ShapeError naming `operation`, both shapes and the first bad axis.
 Shape broadcast_shapes(const Shape& a, const Shape& b, const char* operation);
 /// Local. `axis` counted from the front. Throws: IndexError naming axis and ndim.
@@ -63,7 +66,7 @@ class Index {
  public:
   Index() = default;
   Index(std::initializer_list<Range> ranges) : ranges_(ranges) {}
-  explicit Index(std::vector<Range> ranges) : ranges_(std::move(ranges)) {}
+  explicit Index(PerAxis<Range> ranges) : ranges_(std::move(ranges)) {}
   /// Local. The box that is the whole of `shape`.
   static Index whole(const Shape& shape);
 
@@ -79,7 +82,7 @@ class Index {
   friend bool operator==(const Index&, const Index&) = default;
 
  private:
-  std::vector<Range> ranges_;
+  PerAxis<Range> ranges_;
 };
 
 /// Local. `[0:2, 8:16]`.

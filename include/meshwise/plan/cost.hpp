@@ -38,7 +38,7 @@ struct RankCost {
 struct PlanOptions {
   Topology topology{};
   Links links{};
-  bool donate = false;  // the old blocks are let go when their last byte has left: what is left is less, not the peak
+  bool donate = false;  // the old blocks are let go, of large arrays part by part (donation.hpp): less is left, and the peak is lower
 };
 
 /// Local. A move's cost, rank by rank. Of more than 16 ranks these are some, spread evenly over both device lists, the first and the last among them.

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "meshwise/base/shape.hpp"
 #include "meshwise/runtime/block_store.hpp"
 #include "meshwise/runtime/sequence.hpp"
 
@@ -18,8 +19,8 @@ enum class Passing : std::uint8_t { copy, lend };
 /// Local. A strided box in this process's memory: `extents` elements of `itemsize` bytes, `strides` in bytes between neighbours.
 struct StridedBox {
   std::byte* base = nullptr;
-  std::vector<std::int64_t> extents{};
-  std::vector<std::int64_t> strides{};
+  PerAxis<std::int64_t> extents{};
+  PerAxis<std::int64_t> strides{};
   std::size_t itemsize = 1;
   const Block* block = nullptr;  // that it lies in; null: memory that no block owns
   Passing passing = Passing::copy;
@@ -47,7 +48,7 @@ struct LocalCopy {
 struct Adopted {
   std::shared_ptr<Block> block{};
   std::size_t offset = 0;              // of the box's first element, in bytes
-  std::vector<std::int64_t> strides{};  // in bytes
+  PerAxis<std::int64_t> strides{};  // in bytes
 };
 
 /// Local. Whether that rank can be lent blocks, and lend some.

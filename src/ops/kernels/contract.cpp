@@ -22,7 +22,7 @@ struct Lettered {
   std::int64_t length(char letter) const { return array.shape()[static_cast<std::int64_t>(letters.find(letter))]; }
 };
 
-LocalArray window(const LocalArray& x, const Shape& shape, std::vector<std::int64_t> strides) {
+LocalArray window(const LocalArray& x, const Shape& shape, PerAxis<std::int64_t> strides) {
   return LocalArray(shape, x.dtype(), x.block(), static_cast<std::size_t>(x.data() - x.block()->data()), std::move(strides));
 }
 
@@ -30,7 +30,7 @@ LocalArray window(const LocalArray& x, const Shape& shape, std::vector<std::int6
 Lettered diagonal(const LocalArray& x, std::string_view letters) {
   std::string unique;
   Shape shape;
-  std::vector<std::int64_t> strides;
+  PerAxis<std::int64_t> strides;
   for (std::size_t i = 0; i < letters.size(); ++i) {
     const auto at = unique.find(letters[i]);
     if (at == std::string::npos) {
@@ -48,7 +48,7 @@ Lettered diagonal(const LocalArray& x, std::string_view letters) {
 /// Drops the letters that are 1 long here and not there: this operand is broadcast along them.
 Lettered unbroadcast(const Lettered& x, const Lettered& other) {
   Lettered out{x.array, {}};
-  std::vector<std::int64_t> strides;
+  PerAxis<std::int64_t> strides;
   Shape shape;
   for (std::size_t i = 0; i < x.letters.size(); ++i) {
     const char letter = x.letters[i];

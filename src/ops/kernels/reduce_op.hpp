@@ -48,7 +48,7 @@ struct ReduceOp {
 /// Local. Which axes of an array go, and the number of an element: the sum over reduced axes of (global coordinate) * step.
 struct ReducePlan {
   std::vector<bool> reduced{};              // per axis
-  std::vector<std::int64_t> index_steps{};  // per axis; used for reduced ones
+  PerAxis<std::int64_t> index_steps{};  // per axis; used for reduced ones
   std::int64_t first_index = 0;             // of the block's first element
 };
 

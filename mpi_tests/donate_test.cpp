@@ -1,0 +1,100 @@
+// ranks: 1 2 4
+// variant: private ranks=4 MESHWISE_STORE=private
+// variant: nodes ranks=4 MESHWISE_NODE_SIZE=2
+// devices_per_rank: 4@2
+// timeout: 120
+// Large donated arrays: their memory goes as the result's comes, and what somebody else still holds stays.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include <meshwise/meshwise.hpp>
+
+namespace mw = meshwise;
+using mw::NamedSharding, mw::P;
+
+namespace {
+
+constexpr std::int64_t rank_bytes = std::int64_t{32} << 20;
+
+std::int64_t devices_here() { return mw::devices().devices_per_rank(); }
+
+/// About 32 MiB of float64 a device, element (i, j) is 5 i + 3 j; `odd` makes no length divide evenly.
+mw::Array large(const mw::Sharding& where, std::int64_t odd = 0) {
+  const auto columns = std::int64_t{2048} + odd, rows = rank_bytes * mw::devices().size() / 8 / 2048 + odd;
+  const auto shape = mw::Shape{rows, columns};
+  return mw::make_array_from_callback(shape, mw::float64, where, [](const mw::Index& box, mw::LocalArray& out) {
+    auto* to = out.mutable_view<double>().data();
+    for (auto i = box[0].start; i < box[0].stop; ++i)
+      for (auto j = box[1].start; j < box[1].stop; ++j) *to++ = static_cast<double>(5 * i + 3 * j);
+  });
+}
+
+void expect_values(const mw::Array& x) {
+  for (const auto& shard : x.addressable_shards()) {
+    const auto data = shard.data().contiguous();
+    const auto box = shard.index();
+    const auto* at = data.view<double>().data();
+    std::int64_t wrong = 0;
+    for (auto i = box[0].start; i < box[0].stop; ++i)
+      for (auto j = box[1].start; j < box[1].stop; ++j) wrong += *at++ != static_cast<double>(5 * i + 3 * j);
+    EXPECT_EQ(wrong, 0) << to_string(x.sharding());
+  }
+}
+
+mw::Mesh line() { return mw::make_mesh({mw::devices().size()}, {"x"}); }
+
+TEST(Donate, ThePeakIsOneOfBothAndALittle) {
+  const NamedSharding rows(line(), P("x")), columns(line(), P(nullptr, "x"));
+  const auto x = large(rows);
+  mw::block_until_ready(x);
+  const auto y = mw::device_put(x, columns, {.donate = true});
+  mw::block_until_ready(y);
+  mw::barrier();
+  if (mw::devices().size() > 1) { EXPECT_LE(static_cast<double>(mw::memory_stats().physical_peak), 0.6 * 2 * static_cast<double>(rank_bytes * devices_here())); }
+  expect_values(y);
+  EXPECT_TRUE(x.is_deleted());
+  EXPECT_THROW(x + 1.0f, mw::DonatedError);
+}
+
+TEST(Donate, EveryLayoutArrives) {
+  const auto n = mw::devices().size();
+  const auto grid = n % 4 == 0 ? mw::make_mesh({n / 2, 2}, {"x", "y"}) : mw::make_mesh({n, 1}, {"x", "y"});
+  const std::vector<mw::PartitionSpec> specs{P("x"), P(nullptr, "x"), P("x", "y"), P("y", "x"), P({"x", "y"}), P(nullptr, {"y", "x"})};
+  for (std::size_t from = 0; from < specs.size(); ++from)
+    for (const auto to : {(from + 1) % specs.size(), (from + 3) % specs.size()}) {
+      const auto x = large(NamedSharding(grid, specs[from]), from % 2 == 0 ? 3 : 0);
+      expect_values(mw::device_put(x, NamedSharding(grid, specs[to]), {.donate = true}));
+    }
+}
+
+TEST(Donate, WhatOthersHoldStays) {
+  const NamedSharding rows(line(), P("x")), columns(line(), P(nullptr, "x"));
+  const NamedSharding alias(mw::make_mesh({mw::devices().size()}, {"other"}), P("other"));
+  const auto x = large(rows);
+  const auto same_blocks = mw::device_put(x, alias);
+  const auto part = x[{mw::Slice(0, 4)}];
+  const auto under_way = mw::device_put(x, columns);  // may still be reading when x goes
+  const auto y = mw::device_put(x, columns, {.donate = true});
+  expect_values(y);
+  expect_values(same_blocks);
+  expect_values(under_way);
+  for (const auto& shard : part.addressable_shards())
+    if (shard.data().size() > 0) { EXPECT_EQ(shard.data().view<double>()(0, 0), static_cast<double>(5 * shard.index()[0].start)); }
+}
+
+TEST(Donate, MemoryIsFlatAndTheNextArrayFindsIt) {
+  const NamedSharding rows(line(), P("x")), columns(line(), P(nullptr, "x"));
+  auto x = large(rows);
+  std::int64_t early = 0;
+  for (int i = 0; i < 6; ++i) {
+    x = mw::device_put(x, i % 2 == 0 ? columns : rows, {.donate = true});
+    mw::block_until_ready(x);
+    mw::barrier();
+    if (i == 1) early = mw::memory_stats().physical;
+  }
+  expect_values(x);
+  EXPECT_LE(mw::memory_stats().physical, early + (std::int64_t{1} << 20));
+}
+
+}  // namespace

@@ -1,0 +1,46 @@
+#pragma once
+// Plans with the addresses of some arrays: what one call posts, a message to each peer however many arrays there are.
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "array/move_plan.hpp"
+
+namespace meshwise::detail {
+
+class Run {
+ public:
+  /// Local. Makes the new shards of an array whose way `plan` is, and adds what there is to exchange. Those that another rank lends have no memory before post().
+  void add(const MovePlan& plan, std::span<const std::span<const LocalShard>> sources, Dtype dtype, const std::byte* fill, const LocalWriter& writer);
+  /// Local. The same with new shards that are there already.
+  void add_exchange(const MovePlan& plan, std::span<const std::span<const LocalShard>> sources, Dtype dtype, std::vector<LocalShard> shards);
+
+  /// Local. The shards of the arrays in the order in which they were added, and the transfer that all of them wait for.
+  std::vector<Moved> post(const Ticket& ticket);
+
+ private:
+  struct Leg {
+    std::span<const std::span<const LocalShard>> sources;
+    Dtype dtype;
+    std::vector<LocalShard> shards;
+  };
+  struct Lent {
+    std::int64_t turn;  // of the peer
+    std::size_t leg, shard;
+  };
+
+  static void make_shard(Leg& leg, const PlannedShard& shard, const std::byte* fill, const LocalWriter& writer);
+  void link(const MovePlan& plan);
+  void append(Exchange& exchange, const MovePlan::Peer& peer, const Leg& leg);
+  StridedBox box(const Leg& leg, const PlannedBox& planned);
+
+  std::vector<Leg> legs_{};
+  std::vector<Exchange> sends_{}, receives_{};
+  std::vector<LocalCopy> copies_{};
+  std::vector<Lent> lent_{};
+  std::vector<std::shared_ptr<Block>> keep_{};
+};
+
+}  // namespace meshwise::detail

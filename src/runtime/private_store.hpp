@@ -1,0 +1,42 @@
+#pragma once
+// Blocks in this process's own memory: where ranks share none.
+
+#include <atomic>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "runtime/block_store.hpp"
+
+namespace meshwise::detail {
+
+class PrivateStore final : public BlockStore {
+ public:
+  std::shared_ptr<Block> allocate(std::size_t bytes) override { return make(bytes, false); }
+  void trim() override;
+  const char* name() const override { return "private"; }
+  void release(std::byte* data, std::size_t size);
+  std::int64_t pooled() const { return pooled_.load(); }
+
+  // partial_blocks.hpp
+  std::shared_ptr<Block> allocate_empty(std::size_t bytes) { return make(bytes, true); }
+  void take_pages(const Block& block, std::size_t bytes);
+  void complete(const Block& block);
+  void give_back_pages(const Block& block, std::size_t offset, std::size_t bytes);
+
+ private:
+  std::shared_ptr<Block> make(std::size_t bytes, bool empty);
+  std::byte* obtain(std::size_t bytes);
+  std::byte* from_pool(std::size_t capacity);
+
+  std::atomic<std::int64_t> pooled_{0};
+  std::mutex lock_;
+  std::multimap<std::size_t, std::byte*> pool_;
+  std::map<const std::byte*, std::int64_t> partial_;  // bytes in memory of blocks that have not all of theirs
+};
+
+/// Local. The process's; it outlives everything.
+PrivateStore& private_blocks();
+
+}  // namespace meshwise::detail
