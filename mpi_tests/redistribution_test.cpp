@@ -9,6 +9,7 @@
 // variant: private ranks=2,3,4,8 MESHWISE_STORE=private
 // variant: runahead ranks=4 MESHWISE_RUN_AHEAD=1000
 // variant: nothread ranks=4 MESHWISE_PROGRESS_THREAD=off
+// variant: crowded ranks=16 MESHWISE_TEST_CHAINS=60
 // variant: portable ranks=3 MESHWISE_KERNELS=portable
 // variant: tcp ranks=4 OMPI_MCA_btl=tcp,self MESHWISE_STORE=private
 // timeout: 240
@@ -16,36 +17,15 @@
 
 #include <cstdlib>
 
-#include "support/random_placement.hpp"
+#include "support/random_chains.hpp"
 
 namespace mw = meshwise;
-using mw::testing::RandomPlacement, mw::testing::counting, mw::testing::wrong_shards;
+using mw::testing::RandomPlacement, mw::testing::counting, mw::testing::describe, mw::testing::wrong_shards;
 
 namespace {
 
-std::string describe(const mw::Array& x) { return fmt::format("{} {} on {}", mw::type_string(x), x.sharding().spec(), x.sharding().mesh().devices()); }
-
-/// 2,000 movements over all rank counts of the default suite: chains, so that moved blocks are moved again.
-TEST(Redistribution, RandomMovesHoldTheirValues) {
-  const auto cases = 320;
-  for (int seed = 1; seed <= cases; ++seed) {
-    RandomPlacement random(static_cast<std::uint64_t>(seed));
-    const auto ndim = random.below(5);
-    const auto shape = random.shape(ndim);
-    const auto dtype = random.dtype();
-    auto x = mw::device_put(counting(shape, dtype), random.sharding(ndim));
-    std::string words = describe(x);
-    for (int hop = 0; hop < 3; ++hop) {
-      const auto target = random.sharding(ndim);
-      const auto y = mw::device_put(x, target);
-      EXPECT_EQ(wrong_shards(y), "") << "seed " << seed << ": " << words << " -> " << describe(y);
-      EXPECT_EQ(wrong_shards(x), "") << "seed " << seed << ": the source of the move changed";
-      EXPECT_TRUE(y.committed());
-      words += " -> " + describe(y);
-      x = y;
-    }
-  }
-}
+/// 960 movements, more than 20,000 over all entries of the default suite.
+TEST(Redistribution, RandomMovesHoldTheirValues) { mw::testing::random_chains(1, 320); }
 
 TEST(Redistribution, GetBringsTheWholeToEveryRankOrToOne) {
   for (int seed = 1; seed <= 60; ++seed) {

@@ -95,7 +95,7 @@ class Execution {
   void combine_groups(std::vector<LocalShard>& shards) {
     const auto& partial = how_.partial;
     if (partial.parts == 1 || shards.empty()) return;
-    describe(ticket_, to_string(layout_.mesh));
+    describe(ticket_, layout_.words);
     std::vector<bool> done(shards.size(), false);
     std::vector<std::pair<std::int64_t, std::size_t>> order;
     for (std::size_t i = 0; i < shards.size(); ++i) order.emplace_back(first_of_group(partial, shards[i].position), i);

@@ -64,6 +64,7 @@ struct RegionMove {
   Shape extent{};
   std::vector<std::int64_t> source_fixed{};   // per operand axis: the integer index of an axis no view names
   std::vector<std::int64_t> target_fixed{};   // per result axis: where on an axis no view names (stack)
+  friend bool operator==(const RegionMove&, const RegionMove&) = default;
 };
 
 /// Collective. Like dispatch, for operations that only move values: slices, concatenate, stack, pad, flip, roll. The result is filled with `fill` where no move writes.

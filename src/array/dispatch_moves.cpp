@@ -4,6 +4,9 @@
 #include "array/dispatch.hpp"
 #include "array/negotiate.hpp"
 #include "array/place.hpp"
+#include "array/recent.hpp"
+#include "array/run.hpp"
+#include "meshwise/base/hash.hpp"
 #include "meshwise/runtime/environment.hpp"
 #include "meshwise/runtime/watch.hpp"
 
@@ -86,6 +89,58 @@ Recipe sliced_recipe(const Request& request, const RegionMove& move) {
   return recipe.sliced(starts, steps, counts).reshaped(request.shape);
 }
 
+// ---- plans of committed operands, remembered ----
+
+struct Key {
+  std::shared_ptr<const Layout> layout;  // stands for the operands' shapes and shardings, and the result's
+  std::vector<RegionMove> moves;
+  std::size_t item;
+  bool filled;
+};
+
+Recent<Key, MovePlan>& remembered() {
+  constexpr std::size_t most_bytes = std::size_t{4} << 20;
+  static auto* const immortal = new Recent<Key, MovePlan>(most_bytes);
+  return *immortal;
+}
+
+std::uint64_t hash_moves(std::span<const RegionMove> moves, std::uint64_t h) {
+  for (const auto& move : moves) {
+    h = mix(h, move.operand);
+    for (const auto* views : {&move.source, &move.target})
+      for (const auto& view : *views) h = mix(mix(h, view.start), mix(static_cast<std::uint64_t>(view.axis), view.step));
+    for (const auto* fixed : {&move.source_fixed, &move.target_fixed})
+      for (const auto at : *fixed) h = mix(h, at);
+  }
+  return h;
+}
+
+/// The plan of the committed operands' moves; `sources` are their shards.
+std::shared_ptr<const MovePlan> plan_of(const Request& request, std::span<const RegionMove> moves, const std::shared_ptr<const Layout>& layout,
+                                        std::span<const std::span<const LocalShard>> sources, bool filled, bool has_writer) {
+  const auto make = [&] {
+    std::vector<MoveJob> jobs;
+    for (const auto& move : moves) {
+      const auto& x = *request.operands[move.operand].array();
+      if (!x.committed()) continue;
+      jobs.push_back({{end_of(x.sharding(), x.shape(), move.source, move.source_fixed), end_of(layout->result, request.shape, move.target, move.target_fixed), move.extent},
+                      sources[jobs.size()]});
+    }
+    return std::make_shared<const MovePlan>(plan_moves(jobs, end_of(layout->result, request.shape, {}, {}), request.dtype, filled, has_writer));
+  };
+  const auto is_plain = [](std::span<const LocalShard> shards) { return std::all_of(shards.begin(), shards.end(), lies_plainly); };
+  if (has_writer || !std::all_of(sources.begin(), sources.end(), is_plain)) return make();
+  const auto item = itemsize(request.dtype);
+  const auto hash = hash_moves(moves, mix(reinterpret_cast<std::uintptr_t>(layout.get()), item + (filled ? 1 : 0)));
+  auto found = remembered().find(hash, [&](const Key& key) {
+    return key.layout == layout && key.item == item && key.filled == filled && std::equal(key.moves.begin(), key.moves.end(), moves.begin(), moves.end());
+  });
+  if (found) return found;
+  auto plan = make();
+  remembered().add(hash, {layout, {moves.begin(), moves.end()}, item, filled}, plan, plan->bytes());
+  return plan;
+}
+
 }  // namespace
 
 Array dispatch_moves(const Request& request, std::span<const RegionMove> moves, const Scalar& fill) {
@@ -107,24 +162,19 @@ Array dispatch_moves(const Request& request, std::span<const RegionMove> moves, 
     return result;
   }
 
-  std::vector<MoveJob> jobs;
-  bool some_uncommitted = false;
-  for (const auto& move : moves) {
-    const auto& x = *request.operands[move.operand].array();
-    if (!x.committed()) {
-      some_uncommitted = true;
-      continue;
-    }
-    Movement movement{end_of(x.sharding(), x.shape(), move.source, move.source_fixed),
-                      end_of(negotiated.layout->result, request.shape, move.target, move.target_fixed), move.extent};
-    jobs.push_back({std::move(movement), ready_shards(x)});
-  }
+  std::vector<std::span<const LocalShard>> sources;
+  for (const auto& move : moves)
+    if (const auto& x = *request.operands[move.operand].array(); x.committed()) sources.push_back(ready_shards(x));
   LocalWriter writer;
-  if (some_uncommitted) writer = [&](const Index& held, const LocalArray& block) { write_uncommitted(request, moves, held, block); };
-  auto ticket = negotiated.ticket;
-  describe(ticket, to_string(negotiated.layout->mesh));
+  if (sources.size() < moves.size()) writer = [&](const Index& held, const LocalArray& block) { write_uncommitted(request, moves, held, block); };
+  describe(negotiated.ticket, negotiated.layout->words);
   Moved moved;
-  run_local_part(request.operation, [&] { moved = run_moves(jobs, end_of(negotiated.layout->result, request.shape, {}, {}), request.dtype, background, ticket, writer); });
+  run_local_part(request.operation, [&] {
+    const auto plan = plan_of(request, moves, negotiated.layout, sources, background != nullptr, static_cast<bool>(writer));
+    Run run;
+    run.add(*plan, sources, request.dtype, background, writer);
+    moved = std::move(run.post(negotiated.ticket).front());
+  });
   return make_sharded_array(request.shape, request.dtype, negotiated.layout->result, true, std::move(moved.shards), std::move(moved.transfer));
 }
 

@@ -147,7 +147,7 @@ std::vector<LocalShard> move_runs(const Array& x, const Sharding& source, const 
   std::vector<LocalShard> flat;
   for (auto& block : old_blocks) flat.push_back({block.position, block.data.reshaped(movement.source.box_at(block.position).shape())});
   const MoveJob job{movement, flat};
-  auto runs = reread(settled(run_moves({&job, 1}, movement.target, x.dtype(), nullptr, ticket)), runs_to, shape);
+  auto runs = reread(settled(run_moves({&job, 1}, movement.target, x.dtype(), ticket)), runs_to, shape);
   if (runs_to.is_equivalent_to(target, shape.ndim())) return runs;
   return settled(run_reshard(runs, runs_to, target, shape, x.dtype(), ticket));
 }
@@ -162,7 +162,7 @@ Array dispatch_reshape(const Request& request) {
     return make_everywhere_array(x.state()->everywhere.reshaped(request.shape));
   }
   auto ticket = negotiated.ticket;
-  describe(ticket, to_string(negotiated.layout->mesh));
+  describe(ticket, negotiated.layout->words);
   const auto& target = negotiated.layout->result;
   std::vector<LocalShard> shards;
   run_local_part(request.operation, [&] {

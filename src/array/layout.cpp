@@ -1,5 +1,7 @@
 #include "array/layout.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "array/call.hpp"
@@ -79,6 +81,19 @@ Sharding on_mesh(const Mesh& mesh, const PartitionSpec& spec, const Sharding& li
   return NamedSharding(mesh, spec);
 }
 
+/// `[2, 0:4, ::-1] on `: which part of its operand a call asks for; nothing where it asks for no part.
+std::string items_text(const std::vector<IndexItem>& items) {
+  if (items.empty()) return {};
+  std::string text;
+  for (const auto& item : items) {
+    text += text.empty() ? "[" : ", ";
+    if (item.kind == IndexItem::Kind::new_axis) text += "none";
+    else if (item.kind == IndexItem::Kind::integer) text += std::to_string(item.start);
+    else text += fmt::format("{}:{}{}", item.start, item.stop, item.step == 1 ? "" : fmt::format(":{}", item.step));
+  }
+  return text + "] on ";
+}
+
 Computation computation_of(const Request& request, const Mesh& mesh, const Sharding& result, std::span<const OperandType> types) {
   const auto form = local_form(mesh, request.rule, request.attributes, types, request.shape, result.spec());
   Computation out{on_mesh(mesh, form.computed, result, result)};
@@ -128,6 +143,7 @@ std::shared_ptr<const Layout> decide_layout(const Request& request, std::uint64_
   const auto& mesh = like.mesh();
   const auto spec = propagate(mesh, request.rule, request.operation, request.attributes, types, request.shape);
   auto layout = std::make_shared<Layout>(Layout{mesh, like.spec() == spec ? like : Sharding(NamedSharding(mesh, spec))});
+  layout->words = std::make_shared<const std::string>(items_text(request.attributes.items) + to_string(mesh));
   if (has_local_form(request.rule)) layout->computation = computation_of(request, mesh, layout->result, types);
   remembered().add(hash, key_of(request), layout, bytes_of(*layout));
   return layout;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "array/dispatch.hpp"
@@ -28,7 +29,8 @@ struct Computation {
 struct Layout {
   Mesh mesh;
   Sharding result;
-  std::optional<Computation> computation{};  // absent for rules that move boxes
+  std::shared_ptr<const std::string> words{};  // what messages say of such a call beside its name and operand
+  std::optional<Computation> computation{};    // absent for rules that move boxes
 };
 
 /// Local. A hash of all that the layout of a request depends on: rule, attributes, shape, the operands' types; not the literals' values.

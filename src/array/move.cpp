@@ -48,12 +48,12 @@ void fill_value(const LocalArray& target, const std::byte* value) {
   copy_box(from, to);
 }
 
-Moved run_moves(std::span<const MoveJob> jobs, const End& target, Dtype dtype, const std::byte* fill, const Ticket& ticket, const LocalWriter& writer) {
-  const auto plan = plan_moves(jobs, target, dtype, fill != nullptr, static_cast<bool>(writer));
+Moved run_moves(std::span<const MoveJob> jobs, const End& target, Dtype dtype, const Ticket& ticket) {
+  const auto plan = plan_moves(jobs, target, dtype, false, false);
   std::vector<std::span<const LocalShard>> sources;
   for (const auto& job : jobs) sources.push_back(job.source);
   Run run;
-  run.add(plan, sources, dtype, fill, writer);
+  run.add(plan, sources, dtype, nullptr, {});
   return std::move(run.post(ticket).front());
 }
 

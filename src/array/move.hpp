@@ -28,9 +28,9 @@ struct Moved {
 using LocalWriter = std::function<void(const Index& held, const LocalArray& block)>;
 
 /// Collective over the devices of all sources and the target. Builds this rank's shards of the array that `target` places (its views don't matter; all jobs
-/// have its placement). Blocks are shared where a device already holds exactly its box, windows where a piece is most of a local block; elements no job
-/// writes get `fill` (itemsize bytes; null: every element is written). Does not wait.
-Moved run_moves(std::span<const MoveJob> jobs, const End& target, Dtype dtype, const std::byte* fill, const Ticket& ticket, const LocalWriter& writer = {});
+/// have its placement). Blocks are shared where a device already holds exactly its box, windows where a piece is most of a local block. The jobs write
+/// every element. Does not wait.
+Moved run_moves(std::span<const MoveJob> jobs, const End& target, Dtype dtype, const Ticket& ticket);
 
 /// Collective. One array of `shape` from one sharding to another; describes the call.
 Moved run_reshard(std::span<const LocalShard> source, const Sharding& from, const Sharding& to, const Shape& shape, Dtype dtype, const Ticket& ticket);

@@ -245,11 +245,11 @@ Recent<Key, MovePlan>& cache() {
   return *immortal;
 }
 
+}  // namespace
+
 bool lies_plainly(const LocalShard& shard) {
   return shard.data.is_contiguous() && (shard.data.nbytes() == 0 || shard.data.block()->size() == static_cast<std::size_t>(shard.data.nbytes()));
 }
-
-}  // namespace
 
 std::size_t MovePlan::bytes() const {
   constexpr std::size_t box = sizeof(PlannedBox) + 2 * 4 * sizeof(std::int64_t);

@@ -47,6 +47,9 @@ struct MovePlan {
   std::size_t bytes() const;  // of memory that the plan itself takes, about
 };
 
+/// Local. The shard is the whole of its block, row-major: plans for such shards hold for others alike.
+bool lies_plainly(const LocalShard& shard);
+
 /// Local. The plan of these jobs on this rank.
 MovePlan plan_moves(std::span<const MoveJob> jobs, const End& target, Dtype dtype, bool has_fill, bool has_writer);
 

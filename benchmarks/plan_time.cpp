@@ -1,0 +1,79 @@
+// What a plan costs: one rank's of 4,096 against looking at every device's box, and one that is remembered.
+// suite: redistribution
+// ranks: 1
+#include "array/move_plan.hpp"
+#include "bench.hpp"
+
+namespace mw = meshwise;
+using mw::NamedSharding, mw::P;
+
+namespace {
+
+constexpr std::int64_t virtual_ranks = 4096;
+
+/// What a planner without arithmetic does: meets this device's boxes with those of all others.
+std::int64_t scan(const NamedSharding& from, const NamedSharding& to, const mw::Shape& shape, std::int64_t position) {
+  const auto mine = from.index_at(shape, position), wanted = to.index_at(shape, position);
+  std::int64_t pieces = 0;
+  for (std::int64_t other = 0; other < virtual_ranks; ++other) {
+    for (const auto& [a, b] : {std::pair(wanted, from.index_at(shape, other)), std::pair(mine, to.index_at(shape, other))}) {
+      mw::Index piece;
+      for (std::int64_t d = 0; d < shape.ndim(); ++d) piece.push_back(mw::intersect(a[d], b[d]));
+      pieces += piece.empty() ? 0 : 1;
+    }
+  }
+  return pieces;
+}
+
+template <class F>
+double seconds_a_call(int calls, F&& f) {
+  double best = 1;
+  for (int round = 0; round < 7; ++round) {
+    const double start = bench::thread_seconds();
+    for (int i = 0; i < calls; ++i) f(i);
+    best = std::min(best, (bench::thread_seconds() - start) / calls);
+  }
+  return best;
+}
+
+void against_scan() {
+  const auto devices = mw::DeviceList::virtual_devices(virtual_ranks);
+  const auto mesh = mw::make_mesh({64, 64}, {"x", "y"}, {.devices = devices});
+  const mw::Shape shape{65536, 65536};
+  const NamedSharding from(mesh, P("x", "y")), to(mesh, P("y", "x"));
+  const auto movement = mw::Movement::reshard(from, to, shape);
+  std::int64_t ours = 0, theirs = 0;
+  const auto at = [](int i) { return static_cast<std::int64_t>(i) * 977 % virtual_ranks; };
+  const double planned = seconds_a_call(64, [&](int i) {
+    const auto plan = mw::plan_device(movement, {}, devices[at(i)]);
+    ours += static_cast<std::int64_t>(plan.receives.size() + plan.sends.size());
+  });
+  const double scanned = seconds_a_call(8, [&](int i) { theirs += scan(from, to, shape, at(i)); });
+  if (ours == 0 || theirs == 0) throw mw::Error("nobody planned anything");
+  bench::Row row{"plan_time", "one rank's plan of 4,096, P('x', 'y') to P('y', 'x')", "looking at all boxes", shape.num_elements() * 8, planned, scanned, scanned / planned, 100, false};
+  row.holds = row.ratio >= 100;
+  bench::print(row);
+}
+
+void remembered() {
+  const auto n = mw::devices().size();
+  const auto mesh = mw::make_mesh({n}, {"x"});
+  const NamedSharding rows(mesh, P("x")), columns(mesh, P(mw::none, "x"));
+  const auto x = mw::device_put(mw::ones({64, 64}), rows);
+  const auto& shards = mw::detail::ready_shards(x);
+  const void* first = mw::detail::plan_reshard(shards, rows, columns, x.shape(), x.dtype()).get();
+  bool same = true;
+  const double seconds = seconds_a_call(10'000, [&](int) { same = same && mw::detail::plan_reshard(shards, rows, columns, x.shape(), x.dtype()).get() == first; });
+  if (!same) throw mw::Error("a plan was made anew");
+  bench::Row row{"plan_time", "a remembered plan", "", x.nbytes(), seconds, 0, 0, 200e-9, seconds < 200e-9};
+  bench::print(row);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const mw::Environment env(argc, argv);
+  against_scan();
+  remembered();
+  return 0;
+}

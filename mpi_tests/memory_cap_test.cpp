@@ -1,0 +1,56 @@
+// ranks: 1 2 4
+// variant: private ranks=4 MESHWISE_STORE=private
+// devices_per_rank: 4@2
+// env: MESHWISE_MEMORY_LIMIT=40000000
+// timeout: 120
+// The cap is reached in the middle of a chain: the error is agreed, nothing is lost, and the next call works.
+#include <gtest/gtest.h>
+
+#include <meshwise/meshwise.hpp>
+
+namespace mw = meshwise;
+using mw::NamedSharding, mw::P;
+
+namespace {
+
+mw::Array eight_megabytes_a_rank(const mw::Sharding& where) {
+  return mw::device_put(mw::full({mw::process_count() * 1000, 1000}, 1, mw::float64), where);
+}
+
+TEST(MemoryCap, ReachedInAChainItIsAgreedAndTheNextCallWorks) {
+  const auto mesh = mw::make_mesh({mw::devices().size()}, {"x"});
+  const NamedSharding rows(mesh, P("x")), columns(mesh, P(nullptr, "x"));
+  const auto x = eight_megabytes_a_rank(rows);
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    std::vector<mw::Array> chain{x};
+    std::string words;
+    try {
+      mw::agree([&] {
+        for (int k = 0; k < 20; ++k) chain.push_back(mw::device_put(chain.back(), k % 2 == 0 ? columns : rows) + 1.0f);
+      });
+    } catch (const mw::OutOfMemoryError& error) {
+      words = error.what();
+    }
+    for (const auto* part : {"MESHWISE_MEMORY_LIMIT is 40000000", "bytes of blocks are live", "the largest"}) EXPECT_NE(words.find(part), std::string::npos) << words;
+    chain.clear();
+    const auto total = mw::sum(mw::device_put(x, columns));
+    EXPECT_EQ(total.item<double>(), static_cast<double>(x.size()));
+    for (const auto& shard : x.addressable_shards()) EXPECT_EQ(shard.data().view<double>()[0], 1.0);
+  }
+}
+
+TEST(MemoryCap, WhatFitsNowhereIsRefusedByAllAtTheCall) {
+  const auto mesh = mw::make_mesh({mw::devices().size()}, {"x"});
+  const auto x = eight_megabytes_a_rank(NamedSharding(mesh, P("x")));
+  const auto live = mw::memory_stats().live;
+  try {
+    mw::device_put(mw::zeros({6'000'000}, mw::float64), NamedSharding(mesh, P()));
+    ADD_FAILURE() << "48 MB were placed under a cap of 40";
+  } catch (const mw::OutOfMemoryError& error) {
+    EXPECT_NE(std::string(error.what()).find("48000000 bytes each"), std::string::npos) << error.what();
+  }
+  EXPECT_EQ(mw::memory_stats().live, live);
+  EXPECT_EQ(mw::sum(x).item<double>(), static_cast<double>(x.size()));
+}
+
+}  // namespace
