@@ -39,6 +39,21 @@ TEST(MemoryCap, ReachedInAChainItIsAgreedAndTheNextCallWorks) {
   }
 }
 
+TEST(MemoryCap, WhatIsDonatedFitsWhereBothDoNot) {
+  if (mw::devices().devices_per_rank() != 1) GTEST_SKIP() << "blocks are too small to move in parts";
+  const auto mesh = mw::make_mesh({mw::devices().size()}, {"x"});
+  const NamedSharding rows(mesh, P("x")), columns(mesh, P(nullptr, "x"));
+  const auto n = mw::process_count();
+  auto x = mw::device_put(mw::full({n * 3000, 1000}, 1, mw::float64), rows);  // 24 MB of the 40
+  for (int k = 0; k < 4; ++k) x = mw::device_put(x, k % 2 == 0 ? columns : rows, {.donate = true});
+  EXPECT_EQ(mw::sum(x).item<double>(), static_cast<double>(n) * 3e6);
+  const auto live = mw::memory_stats().live;
+  EXPECT_NEAR(static_cast<double>(live), 24e6, 1e6);
+  if (n == 1) return;
+  EXPECT_THROW(mw::agree([&] { mw::device_put(x, columns); }), mw::OutOfMemoryError);
+  EXPECT_EQ(mw::sum(x).item<double>(), static_cast<double>(n) * 3e6);
+}
+
 TEST(MemoryCap, WhatFitsNowhereIsRefusedByAllAtTheCall) {
   const auto mesh = mw::make_mesh({mw::devices().size()}, {"x"});
   const auto x = eight_megabytes_a_rank(NamedSharding(mesh, P("x")));

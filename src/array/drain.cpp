@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "array/run.hpp"
@@ -130,6 +131,16 @@ class Drain {
  public:
   Drain(const MovePlan& plan, std::vector<LocalShard> source, Dtype dtype) : plan_(plan), source_(std::move(source)), dtype_(dtype) {}
 
+  ~Drain() {
+    for (const auto* blocks : {&sources_, &results_})
+      for (const auto& [block, pages] : *blocks) end_partial(*block);
+  }
+  Drain(const Drain&) = delete;
+  Drain& operator=(const Drain&) = delete;
+
+  /// The source's shards, as long as nothing of them has been let go.
+  std::optional<std::vector<LocalShard>> whole_source() { return let_go_ ? std::nullopt : std::optional(std::move(source_)); }
+
   Moved run(const Ticket& ticket) {
     make_shards();
     count();
@@ -143,7 +154,7 @@ class Drain {
       auto moved = std::move(run.post(ticket).front());
       settle(moved.shards, moved.transfer);
       shards_ = std::move(moved.shards);
-      let_go(exchange);
+      if (!sources_.empty()) let_go(exchange);
     }
     for (auto& [block, pages] : results_) {
       pages.name_rest();
@@ -192,6 +203,7 @@ class Drain {
 
   /// After an exchange that this rank is done with: once its peers are too, what was read is let go.
   void let_go(const MovePlan& exchange) {
+    let_go_ = true;
     for (const auto& [block, pages] : sources_) wait_until([&, b = block] { return is_only_here(*b); }, "the other ranks' reading of a donated array");
     for_each(exchange, &Pages::read, sources_, false);
     for (auto& [block, pages] : sources_) pages.each_named([&](std::size_t offset, std::size_t bytes) { give_back_pages(*block, offset, bytes); });
@@ -215,6 +227,7 @@ class Drain {
   std::vector<LocalShard> source_, shards_{};
   Dtype dtype_;
   BlockPages sources_{}, results_{};
+  bool let_go_ = false;
 };
 
 }  // namespace
@@ -222,7 +235,14 @@ class Drain {
 Moved run_drain(const Array& x, const Sharding& target, const Ticket& ticket) {
   const auto plan = plan_reshard(ready_shards(x), x.sharding(), target, x.shape(), x.dtype());
   describe(ticket, plan->words);
-  return Drain(*plan, std::exchange(x.state()->shards, {}), x.dtype()).run(ticket);
+  Drain drain(*plan, std::exchange(x.state()->shards, {}), x.dtype());
+  try {
+    return drain.run(ticket);
+  } catch (...) {
+    if (auto whole = drain.whole_source()) x.state()->shards = std::move(*whole);
+    else delete_state(x, "lost when device_put, to which it was donated, failed half-way");
+    throw;
+  }
 }
 
 }  // namespace meshwise::detail

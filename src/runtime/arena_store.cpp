@@ -62,7 +62,7 @@ void FreeRanges::give(std::uint64_t offset, std::uint64_t bytes) {
 ArenaStore::ArenaStore(Arena& arena) : arena_(arena), ranges_(arena.layout().data, arena.layout().end) {}
 
 std::shared_ptr<Block> ArenaStore::make(std::size_t bytes, bool empty) {
-  memory_account().ask(bytes);
+  memory_account().ask(empty ? 0 : bytes);
   const auto size = size_class_for(bytes);
   std::optional<std::uint32_t> number;
   {
@@ -101,7 +101,7 @@ std::optional<std::uint32_t> ArenaStore::obtain(SizeClass size, std::size_t byte
   auto& free = free_[size.number];
   if (free.empty())
     for (const auto number : arena_.collect_returned()) take_back(number);
-  if (!free.empty()) {
+  if (!free.empty() && !empty) {
     const auto number = free.back();
     free.pop_back();
     if (size.capacity >= carved_below) pooled_ -= static_cast<std::int64_t>(size.capacity);
@@ -176,13 +176,20 @@ bool ArenaStore::commit(std::uint64_t offset, std::uint64_t bytes) {
   return true;
 }
 
-void ArenaStore::take_pages(const Block& block, std::size_t offset, std::size_t bytes) {
+std::pair<std::shared_ptr<Block>, bool> ArenaStore::allocate_empty(std::size_t bytes) {
+  const bool is_empty = size_class_for(bytes).capacity >= carved_below;
+  return {make(bytes, is_empty), is_empty};
+}
+
+bool ArenaStore::take_pages(const Block& block, std::size_t offset, std::size_t bytes) {
   const auto number = block.location().number;
   const std::scoped_lock hold(lock_);
   const auto partial = partial_.find(number);
-  if (partial == partial_.end()) return;
+  if (partial == partial_.end()) return false;
+  memory_account().ask(bytes);
   if (!commit(arena_.header(block.location()).offset + offset, bytes)) throw memory_account().refusal(bytes, "the system has no more");
   partial->second += static_cast<std::int64_t>(bytes);
+  return true;
 }
 
 void ArenaStore::complete(const Block& block) {
@@ -196,14 +203,15 @@ void ArenaStore::complete(const Block& block) {
   partial_.erase(partial);
 }
 
-void ArenaStore::give_back_pages(const Block& block, std::size_t offset, std::size_t bytes) {
+bool ArenaStore::give_back_pages(const Block& block, std::size_t offset, std::size_t bytes) {
   const auto& header = arena_.header(block.location());
-  if (capacity_of(header.size_class) < carved_below) return;
+  if (capacity_of(header.size_class) < carved_below) return false;
   const std::scoped_lock hold(lock_);
   const auto partial = partial_.emplace(block.location().number, static_cast<std::int64_t>(whole_pages(capacity_of(header.size_class)))).first;
   fallocate(arena_.file(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(header.offset + offset), static_cast<off_t>(bytes));
   partial->second -= static_cast<std::int64_t>(bytes);
   memory_account().back(-static_cast<std::int64_t>(bytes));
+  return true;
 }
 
 void ArenaStore::take_back(std::uint32_t number) {

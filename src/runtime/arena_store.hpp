@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "runtime/arena.hpp"
@@ -40,10 +41,11 @@ class ArenaStore final : public BlockStore {
   void drop(BlockLocation location);
 
   // partial_blocks.hpp
-  std::shared_ptr<Block> allocate_empty(std::size_t bytes) { return make(bytes, true); }
-  void take_pages(const Block& block, std::size_t offset, std::size_t bytes);
+  /// Local. The block, and whether it has no memory: small ones have.
+  std::pair<std::shared_ptr<Block>, bool> allocate_empty(std::size_t bytes);
+  bool take_pages(const Block& block, std::size_t offset, std::size_t bytes);
   void complete(const Block& block);
-  void give_back_pages(const Block& block, std::size_t offset, std::size_t bytes);
+  bool give_back_pages(const Block& block, std::size_t offset, std::size_t bytes);
 
   Arena& arena() { return arena_; }
   std::int64_t pooled() const { return pooled_.load(); }

@@ -34,6 +34,8 @@ class MemoryAccount {
   /// Local. A block was made, or taken over from another rank; it is gone.
   void add(const Block& block);
   void remove(const Block& block);
+  /// Local. A block that is live has so many bytes more (or fewer) than it had: it fills, or empties.
+  void shift(std::int64_t bytes);
   /// Local. Memory of the system's behind blocks and pool grew or shrank.
   void back(std::int64_t bytes);
   OutOfMemoryError refusal(std::size_t bytes, std::string_view why);

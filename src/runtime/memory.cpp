@@ -137,10 +137,14 @@ void MemoryAccount::ask(std::size_t bytes) {
   if (bytes > std::size_t{1} << 60) throw refusal(bytes, "no machine has that much");
 }
 
-void MemoryAccount::add(const Block& block) {
-  const std::int64_t now = live_ += static_cast<std::int64_t>(block.size());
+void MemoryAccount::shift(std::int64_t bytes) {
+  const std::int64_t now = live_ += bytes;
   for (auto before = peak_.load(); before < now && !peak_.compare_exchange_weak(before, now);) {
   }
+}
+
+void MemoryAccount::add(const Block& block) {
+  shift(static_cast<std::int64_t>(block.size()));
   if (block.size() < named_from) return;
   const std::scoped_lock hold(lock_);
   holders_.emplace(&block, Holder{block.size(), runtime().ledger.last_call()});

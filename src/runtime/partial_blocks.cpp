@@ -1,29 +1,63 @@
 #include "meshwise/runtime/partial_blocks.hpp"
 
+#include <map>
+#include <mutex>
+
 #include "runtime/arena_store.hpp"
 #include "runtime/private_store.hpp"
 
 namespace meshwise::detail {
+namespace {
+
+/// What the account of live bytes says less (or more) of a block than its size, until it is whole or gone.
+class Differences {
+ public:
+  void add(const Block& block, std::int64_t bytes) {
+    const std::scoped_lock hold(lock_);
+    of_[&block] += bytes;
+    memory_account().shift(bytes);
+  }
+  void end(const Block& block) {
+    const std::scoped_lock hold(lock_);
+    if (const auto entry = of_.extract(&block)) memory_account().shift(-entry.mapped());
+  }
+
+ private:
+  std::mutex lock_;
+  std::map<const Block*, std::int64_t> of_;
+};
+
+Differences& differences() {
+  static auto* const immortal = new Differences;
+  return *immortal;
+}
+
+}  // namespace
 
 std::shared_ptr<Block> allocate_empty(std::size_t bytes) {
   auto* const shared = arena_store();
-  return shared ? shared->allocate_empty(bytes) : private_blocks().allocate_empty(bytes);
+  auto [block, is_empty] = shared ? shared->allocate_empty(bytes) : private_blocks().allocate_empty(bytes);
+  if (is_empty) differences().add(*block, -static_cast<std::int64_t>(bytes));
+  return block;
 }
 
 void take_pages(const Block& block, std::size_t offset, std::size_t bytes) {
-  if (block.location().is_shared()) arena_store()->take_pages(block, offset, bytes);
-  else private_blocks().take_pages(block, bytes);
+  const bool taken = block.location().is_shared() ? arena_store()->take_pages(block, offset, bytes) : private_blocks().take_pages(block, bytes);
+  if (taken) differences().add(block, static_cast<std::int64_t>(bytes));
 }
 
 void complete(const Block& block) {
   if (block.location().is_shared()) arena_store()->complete(block);
   else private_blocks().complete(block);
+  differences().end(block);
 }
 
 void give_back_pages(const Block& block, std::size_t offset, std::size_t bytes) {
-  if (block.location().is_shared()) arena_store()->give_back_pages(block, offset, bytes);
-  else private_blocks().give_back_pages(block, offset, bytes);
+  const bool given = block.location().is_shared() ? arena_store()->give_back_pages(block, offset, bytes) : private_blocks().give_back_pages(block, offset, bytes);
+  if (given) differences().add(block, -static_cast<std::int64_t>(bytes));
 }
+
+void end_partial(const Block& block) { differences().end(block); }
 
 bool is_only_here(const Block& block) {
   if (!block.location().is_shared()) return true;

@@ -73,12 +73,12 @@ std::byte* PrivateStore::obtain(std::size_t bytes) {
 
 std::shared_ptr<Block> PrivateStore::make(std::size_t bytes, bool empty) {
   const std::size_t size = std::max<std::size_t>(bytes, 1);
-  memory_account().ask(bytes);
-  std::byte* data = size < pooled_from ? nullptr : from_pool(memory_of(size));
+  memory_account().ask(empty ? 0 : bytes);
+  std::byte* data = empty || size < pooled_from ? nullptr : from_pool(memory_of(size));
   if (!data) {
     data = obtain(size);
     if (!data) throw memory_account().refusal(bytes, "the system has no more");
-    if (empty && size >= pooled_from) {
+    if (empty) {
       const std::scoped_lock hold(lock_);
       partial_[data] = 0;
     } else {
@@ -116,12 +116,19 @@ void PrivateStore::release(std::byte* data, std::size_t size) {
   memory_account().back(-present);
 }
 
-void PrivateStore::take_pages(const Block& block, std::size_t bytes) {
+std::pair<std::shared_ptr<Block>, bool> PrivateStore::allocate_empty(std::size_t bytes) {
+  const bool is_empty = bytes >= pooled_from;
+  return {make(bytes, is_empty), is_empty};
+}
+
+bool PrivateStore::take_pages(const Block& block, std::size_t bytes) {
   const std::scoped_lock hold(lock_);
   const auto partial = partial_.find(block.data());
-  if (partial == partial_.end()) return;
+  if (partial == partial_.end()) return false;
+  memory_account().ask(bytes);
   partial->second += static_cast<std::int64_t>(bytes);
   memory_account().back(static_cast<std::int64_t>(bytes));
+  return true;
 }
 
 void PrivateStore::complete(const Block& block) {
@@ -132,13 +139,14 @@ void PrivateStore::complete(const Block& block) {
   partial_.erase(partial);
 }
 
-void PrivateStore::give_back_pages(const Block& block, std::size_t offset, std::size_t bytes) {
-  if (block.size() < pooled_from) return;
+bool PrivateStore::give_back_pages(const Block& block, std::size_t offset, std::size_t bytes) {
+  if (block.size() < pooled_from) return false;
   const std::scoped_lock hold(lock_);
   const auto partial = partial_.emplace(block.data(), static_cast<std::int64_t>(memory_of(block.size()))).first;
   madvise(block.data() + offset, bytes, MADV_DONTNEED);
   partial->second -= static_cast<std::int64_t>(bytes);
   memory_account().back(-static_cast<std::int64_t>(bytes));
+  return true;
 }
 
 BlockStore& private_store() { return private_blocks(); }

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "runtime/block_store.hpp"
 
@@ -20,10 +21,11 @@ class PrivateStore final : public BlockStore {
   std::int64_t pooled() const { return pooled_.load(); }
 
   // partial_blocks.hpp
-  std::shared_ptr<Block> allocate_empty(std::size_t bytes) { return make(bytes, true); }
-  void take_pages(const Block& block, std::size_t bytes);
+  /// Local. The block, and whether it has no memory: small ones have.
+  std::pair<std::shared_ptr<Block>, bool> allocate_empty(std::size_t bytes);
+  bool take_pages(const Block& block, std::size_t bytes);
   void complete(const Block& block);
-  void give_back_pages(const Block& block, std::size_t offset, std::size_t bytes);
+  bool give_back_pages(const Block& block, std::size_t offset, std::size_t bytes);
 
  private:
   std::shared_ptr<Block> make(std::size_t bytes, bool empty);

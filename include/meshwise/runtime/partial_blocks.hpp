@@ -8,7 +8,7 @@
 
 namespace meshwise::detail {
 
-/// Local. A block of `bytes` bytes without memory, or a pooled one with all of it. Throws: OutOfMemoryError.
+/// Local. A block of `bytes` bytes without memory; a small one with all of it. Throws: OutOfMemoryError.
 std::shared_ptr<Block> allocate_empty(std::size_t bytes);
 
 /// Local. Memory for bytes [offset, offset + bytes) of such a block, before they are written; whole pages, none of which has memory yet.
@@ -20,6 +20,9 @@ void complete(const Block& block);
 
 /// Local. Nobody reads bytes [offset, offset + bytes) any more, whole pages: their memory goes back to the system.
 void give_back_pages(const Block& block, std::size_t offset, std::size_t bytes);
+
+/// Local. The block is about to be dropped as it is.
+void end_partial(const Block& block);
 
 /// Local. No other rank holds the block or is about to read it; handles of this rank are not counted.
 bool is_only_here(const Block& block);
