@@ -42,6 +42,15 @@ void expect_values(const mw::Array& x) {
   }
 }
 
+/// Under a sanitizer each private block is an allocation of its own, whose pages the library does not handle.
+bool pages_come_and_go() {
+#ifdef MESHWISE_SANITIZED
+  return mw::memory_stats().store == "arena";
+#else
+  return true;
+#endif
+}
+
 mw::Mesh line() { return mw::make_mesh({mw::devices().size()}, {"x"}); }
 
 TEST(Donate, ThePeakIsOneOfBothAndALittle) {
@@ -51,7 +60,7 @@ TEST(Donate, ThePeakIsOneOfBothAndALittle) {
   const auto y = mw::device_put(x, columns, {.donate = true});
   mw::block_until_ready(y);
   mw::barrier();
-  if (mw::devices().size() > 1) { EXPECT_LE(static_cast<double>(mw::memory_stats().physical_peak), 0.6 * 2 * static_cast<double>(rank_bytes * devices_here())); }
+  if (mw::devices().size() > 1 && pages_come_and_go()) { EXPECT_LE(static_cast<double>(mw::memory_stats().physical_peak), 0.6 * 2 * static_cast<double>(rank_bytes * devices_here())); }
   expect_values(y);
   EXPECT_TRUE(x.is_deleted());
   EXPECT_THROW(x + 1.0f, mw::DonatedError);

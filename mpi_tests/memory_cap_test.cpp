@@ -41,6 +41,9 @@ TEST(MemoryCap, ReachedInAChainItIsAgreedAndTheNextCallWorks) {
 
 TEST(MemoryCap, WhatIsDonatedFitsWhereBothDoNot) {
   if (mw::devices().devices_per_rank() != 1) GTEST_SKIP() << "blocks are too small to move in parts";
+#ifdef MESHWISE_SANITIZED
+  if (mw::memory_stats().store == "private") GTEST_SKIP() << "under a sanitizer each private block is an allocation of its own";
+#endif
   const auto mesh = mw::make_mesh({mw::devices().size()}, {"x"});
   const NamedSharding rows(mesh, P("x")), columns(mesh, P(nullptr, "x"));
   const auto n = mw::process_count();
