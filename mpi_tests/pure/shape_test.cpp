@@ -46,6 +46,7 @@ TEST(Shape, Prints) {
 TEST(Shape, Strides) {
   EXPECT_EQ(row_major_strides(Shape{4, 3, 5}), (PerAxis<std::int64_t>{15, 5, 1}));
   EXPECT_TRUE(row_major_strides(Shape{}).empty());
+  EXPECT_EQ(row_major_strides(Shape{0, std::int64_t{1} << 40, std::int64_t{1} << 40}).size(), 3U);  // no elements, so no overflow either
 }
 
 TEST(Shape, Broadcasts) {

@@ -27,7 +27,8 @@ PerAxis<std::int64_t> row_major_strides(const Shape& shape) {
   std::int64_t step = 1;
   for (auto axis = shape.ndim() - 1; axis >= 0; --axis) {
     strides[static_cast<std::size_t>(axis)] = step;
-    step *= shape[axis];
+    // Of an array without elements the other lengths may be of any size, and the strides are never used.
+    step = static_cast<std::int64_t>(static_cast<std::uint64_t>(step) * static_cast<std::uint64_t>(shape[axis]));
   }
   return strides;
 }

@@ -168,8 +168,9 @@ bool Mesh::is_explicit() const {
 
 Mesh make_mesh(const std::vector<std::int64_t>& sizes, const std::vector<std::string>& names, const MeshOptions& options) {
   check_axes(sizes, names);
+  State state{sizes, names, types_for(options.axis_types, names), devices_for(sizes, options), 0, {}};
   const auto strides = row_major_strides(Shape(sizes));
-  State state{sizes, names, types_for(options.axis_types, names), devices_for(sizes, options), 0, {strides.begin(), strides.end()}};
+  state.strides.assign(strides.begin(), strides.end());
   state.hash = hash_of(state);
   if (auto known = table().find(state)) return Mesh(std::move(known));
   check_distinct(state.devices);
