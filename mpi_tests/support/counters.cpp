@@ -2,6 +2,7 @@
 
 #include <mpi.h>
 
+#include <atomic>
 #include <mutex>
 #include <vector>
 
@@ -14,8 +15,18 @@ Counters ended;  // the sum over threads that are gone
 
 void add(Counters& sum, const Counters& more) { sum = sum - (Counters{} - more); }
 
-// Registers this thread's counts for as long as it lives. Reading another thread's counts while it
-// counts is a race that only a test could see; snapshot_all_threads is for threads at rest.
+// A thread counts while another may read: the progress thread does.
+void bump(std::uint64_t& count, std::uint64_t by = 1) { std::atomic_ref(count).fetch_add(by, std::memory_order_relaxed); }
+
+Counters read(const Counters& counts) {
+  Counters out = {};
+  for (const auto field : {&Counters::calls, &Counters::messages, &Counters::bytes, &Counters::received, &Counters::collectives, &Counters::polls, &Counters::waits,
+                           &Counters::communicators})
+    out.*field = std::atomic_ref(const_cast<std::uint64_t&>(counts.*field)).load(std::memory_order_relaxed);
+  return out;
+}
+
+// Registers this thread's counts for as long as it lives.
 struct Thread {
   Counters counts;
   Thread() {
@@ -42,36 +53,36 @@ std::uint64_t volume(int count, MPI_Datatype type) {
 
 void sends(int count, MPI_Datatype type) {
   Counters& c = mine();
-  ++c.calls;
-  ++c.messages;
-  c.bytes += volume(count, type);
+  bump(c.calls);
+  bump(c.messages);
+  bump(c.bytes, volume(count, type));
 }
 
 void receives() {
-  ++mine().calls;
-  ++mine().received;
+  bump(mine().calls);
+  bump(mine().received);
 }
 
 void polls() {
-  ++mine().calls;
-  ++mine().polls;
+  bump(mine().calls);
+  bump(mine().polls);
 }
 
 void waits() {
-  ++mine().calls;
-  ++mine().waits;
+  bump(mine().calls);
+  bump(mine().waits);
 }
 
 void communicators() {
-  ++mine().calls;
-  ++mine().communicators;
+  bump(mine().calls);
+  bump(mine().communicators);
 }
 
 void collective(std::uint64_t bytes = 0) {
   Counters& c = mine();
-  ++c.calls;
-  ++c.collectives;
-  c.bytes += bytes;
+  bump(c.calls);
+  bump(c.collectives);
+  bump(c.bytes, bytes);
 }
 
 int size_of(MPI_Comm comm) {
@@ -117,7 +128,7 @@ Counters snapshot_all_threads() {
   mine();
   const std::scoped_lock lock(mutex);
   Counters sum = ended;
-  for (const Counters* counts : living) add(sum, *counts);
+  for (const Counters* counts : living) add(sum, read(*counts));
   return sum;
 }
 
@@ -183,7 +194,7 @@ int MPI_Imrecv(void* buffer, int count, MPI_Datatype type, MPI_Message* message,
 int MPI_Sendrecv(const void* send, int send_count, MPI_Datatype send_type, int to, int send_tag, void* receive, int receive_count,
                  MPI_Datatype receive_type, int from, int receive_tag, MPI_Comm comm, MPI_Status* status) {
   sends(send_count, send_type);
-  ++mine().received;
+  bump(mine().received);
   return PMPI_Sendrecv(send, send_count, send_type, to, send_tag, receive, receive_count, receive_type, from, receive_tag, comm, status);
 }
 
