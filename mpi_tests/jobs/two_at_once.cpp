@@ -19,7 +19,7 @@ namespace {
 
 /// Starts the second job in an environment without the first one's marks.
 int second_job() {
-  const std::string command = std::string("env -i PATH=\"$PATH\" HOME=\"$HOME\" MESHWISE_NO_BUILD=1 TWO_AT_ONCE=second ") + MESHWISE_SOURCE_DIR +
+  const std::string command = std::string("env -i PATH=\"$PATH\" HOME=\"$HOME\" ASAN_OPTIONS=\"$ASAN_OPTIONS\" LSAN_OPTIONS=\"$LSAN_OPTIONS\" MESHWISE_NO_BUILD=1 TWO_AT_ONCE=second ") + MESHWISE_SOURCE_DIR +
                               "/scripts/run_mpirun.sh -n 2 " + MESHWISE_BINARY_DIR + "/mpi_tests/jobs/two_at_once";
   return std::system(command.c_str());
 }
