@@ -25,6 +25,18 @@ inline double thread_seconds() {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
+/// CPU seconds of a call, the least of 7 rounds of so many calls.
+template <class F>
+double seconds_a_call(int calls, F&& f) {
+  double best = 1;
+  for (int round = 0; round < 7; ++round) {
+    const double start = thread_seconds();
+    for (int i = 0; i < calls; ++i) f();
+    best = std::min(best, (thread_seconds() - start) / calls);
+  }
+  return best;
+}
+
 struct Row {
   std::string bench, what, peer;
   std::int64_t bytes = 0;

@@ -9,17 +9,6 @@ namespace {
 
 constexpr int calls = 2000;
 
-template <class F>
-double per_call(F&& f) {
-  double best = 1;
-  for (int round = 0; round < 7; ++round) {
-    const double start = bench::thread_seconds();
-    for (int i = 0; i < calls; ++i) f();
-    best = std::min(best, (bench::thread_seconds() - start) / calls);
-  }
-  return best;
-}
-
 void report(const std::string& what, double mine, double goal) {
   bench::Row row{"dispatch", what, "", 0, bench::slowest(mine), 0, 0, goal, false};
   row.holds = row.ours < goal;
@@ -34,14 +23,14 @@ int main(int argc, char** argv) {
   const auto mesh = mw::make_mesh({n}, {"x"});
   const auto x = mw::device_put(mw::arange(16.0), NamedSharding(mesh, P("x"))), y = mw::device_put(mw::ones({16}), NamedSharding(mesh, P("x")));
   const auto replicated = mw::device_put(mw::ones({16}), NamedSharding(mesh, P()));
-  report("x + y, 16 elements", per_call([&] { x + y; }), 5e-6);
-  report("x + 2.0f, 16 elements", per_call([&] { x + 2.0f; }), 5e-6);
-  report("exp(x), 16 elements", per_call([&] { mw::exp(x); }), 5e-6);
-  report("x + replicated, 16 elements", per_call([&] { x + replicated; }), 5e-6);
+  report("x + y, 16 elements", bench::seconds_a_call(calls, [&] { x + y; }), 5e-6);
+  report("x + 2.0f, 16 elements", bench::seconds_a_call(calls, [&] { x + 2.0f; }), 5e-6);
+  report("exp(x), 16 elements", bench::seconds_a_call(calls, [&] { mw::exp(x); }), 5e-6);
+  report("x + replicated, 16 elements", bench::seconds_a_call(calls, [&] { x + replicated; }), 5e-6);
   if (n > 1) {
     // An array on the other half of the devices: this rank is outside, or inside, as its number says.
     const auto there = mw::device_put(mw::arange(16.0), NamedSharding(mw::make_mesh({1}, {"x"}, {.devices = mw::devices().first(1)}), P()));
-    const auto mine = per_call([&] { there + there; });
+    const auto mine = bench::seconds_a_call(calls, [&] { there + there; });
     report("an operation on another rank's array", mw::process_index() == 0 ? 0.0 : mine, 5e-6);
   }
   return 0;

@@ -25,30 +25,19 @@ std::int64_t scan(const NamedSharding& from, const NamedSharding& to, const mw::
   return pieces;
 }
 
-template <class F>
-double seconds_a_call(int calls, F&& f) {
-  double best = 1;
-  for (int round = 0; round < 7; ++round) {
-    const double start = bench::thread_seconds();
-    for (int i = 0; i < calls; ++i) f(i);
-    best = std::min(best, (bench::thread_seconds() - start) / calls);
-  }
-  return best;
-}
-
 void against_scan() {
   const auto devices = mw::DeviceList::virtual_devices(virtual_ranks);
   const auto mesh = mw::make_mesh({64, 64}, {"x", "y"}, {.devices = devices});
   const mw::Shape shape{65536, 65536};
   const NamedSharding from(mesh, P("x", "y")), to(mesh, P("y", "x"));
   const auto movement = mw::Movement::reshard(from, to, shape);
-  std::int64_t ours = 0, theirs = 0;
-  const auto at = [](int i) { return static_cast<std::int64_t>(i) * 977 % virtual_ranks; };
-  const double planned = seconds_a_call(64, [&](int i) {
-    const auto plan = mw::plan_device(movement, {}, devices[at(i)]);
+  std::int64_t ours = 0, theirs = 0, number = 0;
+  const auto next = [&] { return 977 * ++number % virtual_ranks; };
+  const double planned = bench::seconds_a_call(64, [&] {
+    const auto plan = mw::plan_device(movement, {}, devices[next()]);
     ours += static_cast<std::int64_t>(plan.receives.size() + plan.sends.size());
   });
-  const double scanned = seconds_a_call(8, [&](int i) { theirs += scan(from, to, shape, at(i)); });
+  const double scanned = bench::seconds_a_call(8, [&] { theirs += scan(from, to, shape, next()); });
   if (ours == 0 || theirs == 0) throw mw::Error("nobody planned anything");
   bench::Row row{"plan_time", "one rank's plan of 4,096, P('x', 'y') to P('y', 'x')", "looking at all boxes", shape.num_elements() * 8, planned, scanned, scanned / planned, 100, false};
   row.holds = row.ratio >= 100;
@@ -63,7 +52,7 @@ void remembered() {
   const auto& shards = mw::detail::ready_shards(x);
   const void* first = mw::detail::plan_reshard(shards, rows, columns, x.shape(), x.dtype()).get();
   bool same = true;
-  const double seconds = seconds_a_call(10'000, [&](int) { same = same && mw::detail::plan_reshard(shards, rows, columns, x.shape(), x.dtype()).get() == first; });
+  const double seconds = bench::seconds_a_call(10'000, [&] { same = same && mw::detail::plan_reshard(shards, rows, columns, x.shape(), x.dtype()).get() == first; });
   if (!same) throw mw::Error("a plan was made anew");
   bench::Row row{"plan_time", "a remembered plan", "", x.nbytes(), seconds, 0, 0, 200e-9, seconds < 200e-9};
   bench::print(row);

@@ -6,12 +6,11 @@
 // Large donated arrays: their memory goes as the result's comes, and what somebody else still holds stays.
 #include <gtest/gtest.h>
 
-#include <cstring>
-
-#include <meshwise/meshwise.hpp>
+#include "support/row_major_numbers.hpp"
 
 namespace mw = meshwise;
 using mw::NamedSharding, mw::P;
+using support::numbered, support::wrong_numbers;
 
 namespace {
 
@@ -19,28 +18,12 @@ constexpr std::int64_t rank_bytes = std::int64_t{32} << 20;
 
 std::int64_t devices_here() { return mw::devices().devices_per_rank(); }
 
-/// About 32 MiB of float64 a device, element (i, j) is 5 i + 3 j; `odd` makes no length divide evenly.
+/// About 32 MiB of float64 a device; with `odd` no length divides evenly.
 mw::Array large(const mw::Sharding& where, std::int64_t odd = 0) {
-  const auto columns = std::int64_t{2048} + odd, rows = rank_bytes * mw::devices().size() / 8 / 2048 + odd;
-  const auto shape = mw::Shape{rows, columns};
-  return mw::make_array_from_callback(shape, mw::float64, where, [](const mw::Index& box, mw::LocalArray& out) {
-    auto* to = out.mutable_view<double>().data();
-    for (auto i = box[0].start; i < box[0].stop; ++i)
-      for (auto j = box[1].start; j < box[1].stop; ++j) *to++ = static_cast<double>(5 * i + 3 * j);
-  });
+  return mw::device_put(numbered({rank_bytes * mw::devices().size() / 8 / 2048 + odd, 2048 + odd}, mw::float64), where);
 }
 
-void expect_values(const mw::Array& x) {
-  for (const auto& shard : x.addressable_shards()) {
-    const auto data = shard.data().contiguous();
-    const auto box = shard.index();
-    const auto* at = data.view<double>().data();
-    std::int64_t wrong = 0;
-    for (auto i = box[0].start; i < box[0].stop; ++i)
-      for (auto j = box[1].start; j < box[1].stop; ++j) wrong += *at++ != static_cast<double>(5 * i + 3 * j);
-    EXPECT_EQ(wrong, 0) << to_string(x.sharding());
-  }
-}
+void expect_values(const mw::Array& x) { EXPECT_EQ(wrong_numbers<double>(x), 0) << to_string(x.sharding()); }
 
 /// Under a sanitizer each private block is an allocation of its own, whose pages the library does not handle.
 bool pages_come_and_go() {
@@ -51,7 +34,7 @@ bool pages_come_and_go() {
 #endif
 }
 
-mw::Mesh line() { return mw::make_mesh({mw::devices().size()}, {"x"}); }
+mw::Mesh line() { return support::line(mw::devices().size()); }
 
 TEST(Donate, ThePeakIsOneOfBothAndALittle) {
   const NamedSharding rows(line(), P("x")), columns(line(), P(nullptr, "x"));
@@ -89,7 +72,7 @@ TEST(Donate, WhatOthersHoldStays) {
   expect_values(same_blocks);
   expect_values(under_way);
   for (const auto& shard : part.addressable_shards())
-    if (shard.data().size() > 0) { EXPECT_EQ(shard.data().view<double>()(0, 0), static_cast<double>(5 * shard.index()[0].start)); }
+    if (shard.data().size() > 0) { EXPECT_EQ(shard.data().view<double>()(0, 0), static_cast<double>(2048 * shard.index()[0].start)); }
 }
 
 TEST(Donate, MemoryIsFlatAndTheNextArrayFindsIt) {

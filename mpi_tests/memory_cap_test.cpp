@@ -8,6 +8,8 @@
 
 #include <meshwise/meshwise.hpp>
 
+#include "support/thrown_words.hpp"
+
 namespace mw = meshwise;
 using mw::NamedSharding, mw::P;
 
@@ -23,14 +25,11 @@ TEST(MemoryCap, ReachedInAChainItIsAgreedAndTheNextCallWorks) {
   const auto x = eight_megabytes_a_rank(rows);
   for (int attempt = 0; attempt < 3; ++attempt) {
     std::vector<mw::Array> chain{x};
-    std::string words;
-    try {
+    const auto words = support::words<mw::OutOfMemoryError>([&] {
       mw::agree([&] {
         for (int k = 0; k < 20; ++k) chain.push_back(mw::device_put(chain.back(), k % 2 == 0 ? columns : rows) + 1.0f);
       });
-    } catch (const mw::OutOfMemoryError& error) {
-      words = error.what();
-    }
+    });
     for (const auto* part : {"MESHWISE_MEMORY_LIMIT is 40000000", "bytes of blocks are live", "the largest"}) EXPECT_NE(words.find(part), std::string::npos) << words;
     chain.clear();
     const auto total = mw::sum(mw::device_put(x, columns));
@@ -61,12 +60,8 @@ TEST(MemoryCap, WhatFitsNowhereIsRefusedByAllAtTheCall) {
   const auto mesh = mw::make_mesh({mw::devices().size()}, {"x"});
   const auto x = eight_megabytes_a_rank(NamedSharding(mesh, P("x")));
   const auto live = mw::memory_stats().live;
-  try {
-    mw::device_put(mw::zeros({6'000'000}, mw::float64), NamedSharding(mesh, P()));
-    ADD_FAILURE() << "48 MB were placed under a cap of 40";
-  } catch (const mw::OutOfMemoryError& error) {
-    EXPECT_NE(std::string(error.what()).find("48000000 bytes each"), std::string::npos) << error.what();
-  }
+  const auto words = support::words<mw::OutOfMemoryError>([&] { mw::device_put(mw::zeros({6'000'000}, mw::float64), NamedSharding(mesh, P())); });
+  EXPECT_NE(words.find("48000000 bytes each"), std::string::npos) << words;
   EXPECT_EQ(mw::memory_stats().live, live);
   EXPECT_EQ(mw::sum(x).item<double>(), static_cast<double>(x.size()));
 }

@@ -3,6 +3,7 @@
 
 #include "meshwise/base/error.hpp"
 #include "meshwise/plan/cost.hpp"
+#include "meshwise/plan/donation.hpp"
 
 namespace meshwise {
 namespace {
@@ -96,6 +97,22 @@ TEST(Cost, LargeDonatedBlocksMoveInParts) {
   EXPECT_EQ(peak(16384, false), 2 * block);
   EXPECT_EQ(peak(16384, true), block + block / 16);
   EXPECT_EQ(peak(4096, true), 2 * small);
+}
+
+TEST(Donation, PartsCoverAPieceOnce) {
+  for (const auto& extents : {PerAxis<std::int64_t>{40}, PerAxis<std::int64_t>{3, 17, 100}, PerAxis<std::int64_t>{2, 5}, PerAxis<std::int64_t>{1}, PerAxis<std::int64_t>{0, 64}}) {
+    std::int64_t reached = 0;
+    const auto axis = donated_part(extents, 0).axis;
+    for (std::int64_t k = 0; k < donated_parts; ++k) {
+      const auto cut = donated_part(extents, k);
+      EXPECT_EQ(cut.axis, axis);
+      EXPECT_EQ(cut.range.start, reached);
+      reached = cut.range.stop;
+    }
+    EXPECT_EQ(reached, extents[axis]);
+  }
+  EXPECT_EQ(donated_part({3, 17, 100}, 0).axis, 1U);  // the first that is long enough for all parts
+  EXPECT_EQ(donated_part({2, 5}, 0).axis, 1U);        // else the longest
 }
 
 TEST(Cost, MemoryIsSharedByTheNode) {

@@ -6,19 +6,10 @@
 #include <random>
 
 #include "meshwise/base/error.hpp"
+#include "support/thrown_words.hpp"
 
 namespace meshwise {
 namespace {
-
-template <class E, class F>
-std::string message_of(F&& f) {
-  try {
-    f();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
 
 __extension__ using wide = __int128;
 
@@ -31,7 +22,7 @@ TEST(Shape, CountsElements) {
   EXPECT_EQ((Shape{65536, 65537}.num_elements()), 4295032832);
   EXPECT_EQ((Shape{std::int64_t{1} << 40, std::int64_t{1} << 40, 0}.num_elements()), 0);
   EXPECT_THROW((Shape{std::int64_t{1} << 32, std::int64_t{1} << 31}.num_elements()), ShapeError);
-  EXPECT_NE(message_of<ShapeError>([] { Shape{2, -3}.num_elements(); }).find("(2, -3)"), std::string::npos);
+  EXPECT_NE(support::words<ShapeError>([] { Shape{2, -3}.num_elements(); }).find("(2, -3)"), std::string::npos);
 }
 
 TEST(Shape, Prints) {
@@ -54,14 +45,14 @@ TEST(Shape, Broadcasts) {
   EXPECT_EQ(broadcast_shapes({}, {4}, "add"), (Shape{4}));
   EXPECT_EQ(broadcast_shapes({1}, {0}, "add"), (Shape{0}));
   EXPECT_THROW(broadcast_shapes({0}, {2}, "add"), ShapeError);
-  const auto text = message_of<ShapeError>([] { broadcast_shapes({2, 3}, {2}, "multiply"); });
+  const auto text = support::words<ShapeError>([] { broadcast_shapes({2, 3}, {2}, "multiply"); });
   for (const auto* part : {"multiply", "(2, 3)", "(2,)", "-1"}) EXPECT_NE(text.find(part), std::string::npos) << text;
 }
 
 TEST(Shape, Axes) {
   EXPECT_EQ(normalize_axis(-1, 3, "sum"), 2);
   EXPECT_EQ(normalize_axis(0, 3, "sum"), 0);
-  const auto text = message_of<IndexError>([] { normalize_axis(3, 3, "sum"); });
+  const auto text = support::words<IndexError>([] { normalize_axis(3, 3, "sum"); });
   for (const auto* part : {"sum", "axis 3", "3 axes", "-3 to 2"}) EXPECT_NE(text.find(part), std::string::npos) << text;
   EXPECT_THROW(normalize_axis(-4, 3, "sum"), IndexError);
   EXPECT_THROW(normalize_axis(0, 0, "sum"), IndexError);

@@ -62,20 +62,20 @@ std::uint64_t hash_placement(const Array& x, const Sharding& target) {
   return mix(mix(hash_type(x), target.hash()), rule);
 }
 
-bool holds_already(const Array& x, const Sharding& target) {
-  return !x.committed() || (x.sharding().devices() == target.devices() && (x.sharding().is_fully_replicated() || x.sharding().is_equivalent_to(target, x.ndim())));
+void check_placement(const Array& x, const Sharding& target, std::string_view operation, std::string_view argument) {
+  check_alive(x, operation, argument);
+  target.check_fits(x.shape());
+  check_room(operation, x.dtype(), x.shape(), target);
 }
 
-/// A window that would keep a much larger block alive becomes a block of its own.
-std::vector<LocalShard> with_fair_windows(std::vector<LocalShard> shards) {
-  for (std::size_t i = 0; i < shards.size(); ++i) {
-    auto& data = shards[i].data;
-    if (window_is_fair(data)) continue;
-    LocalArray own(data.shape(), data.dtype());
-    copy_values(data, own);
-    data = std::move(own);
+void make_windows_fair(Moved& moved) {
+  if (moved.transfer != nullptr) return;
+  for (auto& shard : moved.shards) {
+    if (window_is_fair(shard.data)) continue;
+    LocalArray own(shard.data.shape(), shard.data.dtype());
+    copy_values(shard.data, own);
+    shard.data = std::move(own);
   }
-  return shards;
 }
 
 std::optional<Moved> place_here(const Array& x, const Sharding& target) {
@@ -103,13 +103,6 @@ std::string move_words(const Array& x, const Sharding& target) {
   return fmt::format("{} {}", type_string(x.dtype(), x.shape()), reshard_words(x.sharding(), target));
 }
 
-/// Errors a placement can have, before any byte of any leaf moves.
-void check_placement(const Array& x, const Sharding& target, std::string_view operation, const std::string& argument) {
-  check_alive(x, operation, argument);
-  target.check_fits(x.shape());
-  check_room(operation, x.dtype(), x.shape(), target);
-}
-
 Array put(const Array& x, const Sharding& target, PutOptions options, std::string_view operation) {
   if (in_lockstep()) compare_placements(x, target, operation);
   const Call call{operation, mix(mix(hash_text(operation), hash_placement(x, target)), options.donate ? 1 : 0), x.dtype(), &x.shape()};
@@ -123,7 +116,7 @@ Array put(const Array& x, const Sharding& target, PutOptions options, std::strin
   Moved moved;
   run_local_part(operation, [&] {
     moved = in_parts ? run_drain(x, target, ticket) : place(x, target, ticket);
-    if (moved.transfer == nullptr) moved.shards = with_fair_windows(std::move(moved.shards));
+    make_windows_fair(moved);
   });
   auto result = make_sharded_array(x.shape(), x.dtype(), target, true, std::move(moved.shards), std::move(moved.transfer));
   if (options.donate) delete_state(x, fmt::format("donated to {} ({})", operation, move_words(x, target)));

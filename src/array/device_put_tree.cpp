@@ -33,7 +33,7 @@ void put_group(std::span<const Leg* const> legs, bool donate, std::vector<Array>
   auto hash = mix(hash_text(operation), mix(legs.size(), donate ? 1 : 0));
   for (const auto* leg : legs) hash = mix(hash, hash_placement(*leg->x, leg->target));
   const Call call{operation, hash, first.x->dtype(), &first.x->shape()};
-  const auto ticket = first.from() == first.to() ? enter_call(call, {&first.to()}) : enter_call(call, {&first.from(), &first.to()});
+  const auto ticket = enter_call(call, {&first.from(), &first.to()});
 
   std::vector<Moved> moved(legs.size());
   run_local_part(operation, [&] {
@@ -43,17 +43,14 @@ void put_group(std::span<const Leg* const> legs, bool donate, std::vector<Array>
       const auto& [x, target, leaf] = *legs[k];
       if (auto here = place_here(*x, target)) {
         moved[k] = std::move(*here);
-        if (moved[k].transfer == nullptr) moved[k].shards = with_fair_windows(std::move(moved[k].shards));
         continue;
       }
       exchanged.push_back({ready_shards(*x), x->sharding(), target, x->shape(), x->dtype()});
       which.push_back(k);
     }
     auto results = run_reshards(exchanged, ticket);
-    for (std::size_t k = 0; k < results.size(); ++k) {
-      if (results[k].transfer == nullptr) results[k].shards = with_fair_windows(std::move(results[k].shards));
-      moved[which[k]] = std::move(results[k]);
-    }
+    for (std::size_t k = 0; k < results.size(); ++k) moved[which[k]] = std::move(results[k]);
+    for (auto& each : moved) make_windows_fair(each);
   });
   for (std::size_t k = 0; k < legs.size(); ++k) {
     const auto& [x, target, leaf] = *legs[k];
@@ -80,17 +77,15 @@ void put_legs(const std::vector<Leg>& legs, bool donate, std::vector<Array>& pla
 /// Where a leaf goes, checked: alive, the spec fits, there is room; absent where it stays.
 std::optional<Sharding> target_of(const PathLeaf& leaf, const Target& placement) {
   const auto name = "tree" + leaf.path;
-  check_alive(leaf.leaf, "device_put", name);
   std::optional<Sharding> target;
   if (const auto* device = std::get_if<Device>(&placement)) target = SingleDeviceSharding(*device);
   else if (const auto* sharding = std::get_if<Sharding>(&placement)) target = *sharding;
-  if (!target) return target;
   try {
-    target->check_fits(leaf.leaf.shape());
+    if (target) check_placement(leaf.leaf, *target, "device_put", name);
+    else check_alive(leaf.leaf, "device_put", name);
   } catch (const PlacementError& error) {
     throw PlacementError(fmt::format("device_put: leaf {}: {}", name, error.what()));
   }
-  check_room("device_put", leaf.leaf.dtype(), leaf.leaf.shape(), *target);
   return target;
 }
 

@@ -1,7 +1,6 @@
 #include "array/drain.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <optional>
 #include <utility>
@@ -16,7 +15,7 @@ namespace meshwise::detail {
 namespace {
 
 constexpr std::int64_t parts = donated_parts;
-constexpr std::int64_t page = 4096;
+constexpr auto page = static_cast<std::int64_t>(page_bytes);
 
 /// Part `k` of a box, or nothing. After `parts` parts there is one more, of what can't be cut: blocks that are lent, and what is forwarded from a new
 /// block. Both ends cut alike, by the extents.
@@ -24,13 +23,10 @@ bool take_part(PlannedBox& planned, std::int64_t k) {
   auto& box = planned.box;
   if (box.passing == Passing::lend || planned.forwarded) return k == parts;
   if (k == parts || box.extents.empty()) return k == 0 && box.extents.empty();
-  auto axis = std::find_if(box.extents.begin(), box.extents.end(), [](std::int64_t n) { return n >= parts; });
-  if (axis == box.extents.end()) axis = std::max_element(box.extents.begin(), box.extents.end());
-  const auto d = static_cast<std::size_t>(axis - box.extents.begin());
-  const auto range = part(k, parts, box.extents[d]);
-  planned.offset += range.start * box.strides[d];
-  box.extents[d] = range.size();
-  return !range.empty();
+  const auto cut = donated_part(box.extents, k);
+  planned.offset += cut.range.start * box.strides[cut.axis];
+  box.extents[cut.axis] = cut.range.size();
+  return !cut.range.empty();
 }
 
 std::vector<MovePlan::Peer> part_of(const std::vector<MovePlan::Peer>& peers, std::int64_t k) {
@@ -56,7 +52,7 @@ MovePlan part_of(const MovePlan& plan, std::int64_t k) {
 }
 
 /// Calls f(first byte, bytes) for each run of a box that begins at byte `offset` of its block.
-void each_run(const StridedBox& box, std::int64_t offset, const std::function<void(std::int64_t, std::int64_t)>& f) {
+void each_run(const StridedBox& box, std::int64_t offset, FunctionRef<void(std::int64_t, std::int64_t)> f) {
   if (std::find(box.extents.begin(), box.extents.end(), 0) != box.extents.end()) return;
   auto dims = box.extents.size();
   auto run = static_cast<std::int64_t>(box.itemsize);
@@ -75,9 +71,8 @@ void each_run(const StridedBox& box, std::int64_t offset, const std::function<vo
 /// The pages of one block, and how many bytes of each are still to be read (of a source) or written (of a result).
 class Pages {
  public:
-  explicit Pages(const Block& block) : block_(&block), left_(block.size() / page + 1, 0) {}
+  explicit Pages(const Block& block) : bytes_(block.size()), left_(block.size() / page_bytes + 1, 0) {}
 
-  const Block& block() const { return *block_; }
   void expect(std::int64_t first, std::int64_t bytes) {
     each_page(first, bytes, [&](std::size_t k, std::int64_t n) { left_[k] += static_cast<std::uint32_t>(n); });
   }
@@ -85,7 +80,7 @@ class Pages {
   void read(std::int64_t first, std::int64_t bytes) {
     each_page(first, bytes, [&](std::size_t k, std::int64_t n) {
       left_[k] -= static_cast<std::uint32_t>(n);
-      if (left_[k] == 0 && (k + 1) * page <= block_->size()) named_.push_back(k);
+      if (left_[k] == 0 && (k + 1) * page_bytes <= bytes_) named_.push_back(k);
     });
   }
   /// These bytes will be written: pages not named before are.
@@ -96,7 +91,7 @@ class Pages {
   }
   /// All that were never named.
   void name_rest() {
-    for (std::size_t k = 0; k * page < block_->size(); ++k)
+    for (std::size_t k = 0; k * page_bytes < bytes_; ++k)
       if (left_[k] == 0) named_.push_back(k);
   }
   /// Calls f(offset, bytes) for the runs of pages named since the last time.
@@ -106,7 +101,7 @@ class Pages {
     for (std::size_t i = 0; i < named_.size();) {
       auto end = i + 1;
       while (end < named_.size() && named_[end] == named_[end - 1] + 1) ++end;
-      f(named_[i] * page, (end - i) * page);
+      f(named_[i] * page_bytes, (end - i) * page_bytes);
       i = end;
     }
     named_.clear();
@@ -122,7 +117,7 @@ class Pages {
     }
   }
 
-  const Block* block_;
+  std::size_t bytes_;
   std::vector<std::uint32_t> left_;
   std::vector<std::size_t> named_{};
 };
@@ -142,13 +137,17 @@ class Drain {
   std::optional<std::vector<LocalShard>> whole_source() { return let_go_ ? std::nullopt : std::optional(std::move(source_)); }
 
   Moved run(const Ticket& ticket) {
-    make_shards();
+    const std::span<const LocalShard> source = source_;
+    shards_ = make_shards(plan_, {&source, 1}, dtype_, [&](const PlannedShard& shard) {
+      auto block = allocate_empty(static_cast<std::size_t>(shard.shape.num_elements()) * itemsize(dtype_));
+      results_.emplace(block.get(), Pages(*block));
+      return LocalArray(shard.shape, dtype_, std::move(block), 0, row_major_strides(shard.shape));
+    });
     count();
     for (std::int64_t k = 0; k <= parts; ++k) {
       const auto exchange = part_of(plan_, k);
       for_each(exchange, &Pages::write, results_, true);
       for (auto& [block, pages] : results_) pages.each_named([&](std::size_t offset, std::size_t bytes) { take_pages(*block, offset, bytes); });
-      const std::span<const LocalShard> source = source_;
       Run run;
       run.add_exchange(exchange, {&source, 1}, dtype_, std::move(shards_));
       auto moved = std::move(run.post(ticket).front());
@@ -167,27 +166,6 @@ class Drain {
  private:
   using BlockPages = std::map<const Block*, Pages>;
 
-  void make_shards() {
-    for (const auto& shard : plan_.shards) {
-      if (shard.way == PlannedShard::Way::twin) {
-        shards_.push_back({shard.position, shards_[shard.twin].data});
-        continue;
-      }
-      LocalArray data(shard.shape, dtype_, nullptr, 0, row_major_strides(shard.shape));
-      if (shard.way == PlannedShard::Way::build) {
-        auto block = allocate_empty(static_cast<std::size_t>(data.nbytes()));
-        results_.emplace(block.get(), Pages(*block));
-        data = LocalArray(shard.shape, dtype_, std::move(block), 0, row_major_strides(shard.shape));
-      } else if (shard.way == PlannedShard::Way::window) {
-        const auto& from = source_[shard.window.shard].data;
-        auto strides = shard.window.box.strides;
-        for (auto& s : strides) s /= static_cast<std::int64_t>(shard.window.box.itemsize);
-        data = LocalArray(shard.shape, dtype_, from.block(), static_cast<std::size_t>(from.data() - from.block()->data() + shard.window.offset), std::move(strides));
-      }
-      shards_.push_back({shard.position, std::move(data)});
-    }
-  }
-
   /// Blocks that only this array holds, and what is to be read of them.
   void count() {
     for (const auto& shard : source_) {
@@ -203,9 +181,9 @@ class Drain {
 
   /// After an exchange that this rank is done with: once its peers are too, what was read is let go.
   void let_go(const MovePlan& exchange) {
-    let_go_ = true;
     for (const auto& [block, pages] : sources_) wait_until([&, b = block] { return is_only_here(*b); }, "the other ranks' reading of a donated array");
     for_each(exchange, &Pages::read, sources_, false);
+    let_go_ = true;
     for (auto& [block, pages] : sources_) pages.each_named([&](std::size_t offset, std::size_t bytes) { give_back_pages(*block, offset, bytes); });
   }
 

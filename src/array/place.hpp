@@ -11,14 +11,11 @@ namespace meshwise::detail {
 /// Local. This rank's shards of an uncommitted x on `target`: each distinct box once.
 std::vector<LocalShard> place_uncommitted(const Array& x, const Sharding& target);
 
-/// Local. Whether each device already holds what it shall have, so that placing x there sends nothing.
-bool holds_already(const Array& x, const Sharding& target);
-
 /// Local. x's shards on `target` where that takes no exchange: recipes, windows, blocks that lie there already.
 std::optional<Moved> place_here(const Array& x, const Sharding& target);
 
-/// Local. A window that would keep a much larger block alive becomes a block of its own.
-std::vector<LocalShard> with_fair_windows(std::vector<LocalShard> shards);
+/// Local. A window that would keep a much larger block alive becomes a block of its own; not while blocks are on their way.
+void make_windows_fair(Moved& moved);
 
 /// Local. What ranks must agree on when x is placed: its type and the target; a recipe is all metadata, so that its values are checked too.
 std::uint64_t hash_placement(const Array& x, const Sharding& target);
@@ -31,5 +28,8 @@ Array same_value(const Array& x);
 
 /// Local. Throws: OutOfMemoryError, on every rank alike, when no rank could hold the largest block of such an array.
 void check_room(std::string_view operation, Dtype dtype, const Shape& shape, const Sharding& sharding);
+
+/// Local. The errors a placement can have, before any byte moves. Throws: DonatedError, PlacementError, OutOfMemoryError.
+void check_placement(const Array& x, const Sharding& target, std::string_view operation, std::string_view argument);
 
 }  // namespace meshwise::detail

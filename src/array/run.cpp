@@ -25,39 +25,40 @@ LocalArray window(const LocalArray& data, const PlannedBox& planned, const Shape
 
 }  // namespace
 
+std::vector<LocalShard> make_shards(const MovePlan& plan, std::span<const std::span<const LocalShard>> sources, Dtype dtype,
+                                    FunctionRef<LocalArray(const PlannedShard&)> build) {
+  std::vector<LocalShard> shards;
+  shards.reserve(plan.shards.size());
+  for (const auto& shard : plan.shards) {
+    switch (shard.way) {
+      case PlannedShard::Way::window:
+        shards.push_back({shard.position, window(sources[static_cast<std::size_t>(shard.window.job)][shard.window.shard].data, shard.window, shard.shape)});
+        break;
+      case PlannedShard::Way::twin:
+        shards.push_back({shard.position, shards[shard.twin].data});
+        break;
+      case PlannedShard::Way::borrow:
+        shards.push_back({shard.position, LocalArray(shard.shape, dtype, nullptr, 0, row_major_strides(shard.shape))});
+        break;
+      case PlannedShard::Way::build:
+        shards.push_back({shard.position, build(shard)});
+        break;
+    }
+  }
+  return shards;
+}
+
 void Run::add(const MovePlan& plan, std::span<const std::span<const LocalShard>> sources, Dtype dtype, const std::byte* fill, const LocalWriter& writer) {
-  legs_.push_back({sources, dtype, {}});
-  legs_.back().shards.reserve(plan.shards.size());
-  for (const auto& shard : plan.shards) make_shard(legs_.back(), shard, fill, writer);
-  link(plan);
+  add_exchange(plan, sources, dtype, make_shards(plan, sources, dtype, [&](const PlannedShard& shard) {
+                 LocalArray block(shard.shape, dtype);
+                 if (shard.fill) fill_value(block, fill);
+                 if (writer) writer(shard.held, block);
+                 return block;
+               }));
 }
 
 void Run::add_exchange(const MovePlan& plan, std::span<const std::span<const LocalShard>> sources, Dtype dtype, std::vector<LocalShard> shards) {
   legs_.push_back({sources, dtype, std::move(shards)});
-  link(plan);
-}
-
-void Run::make_shard(Leg& leg, const PlannedShard& shard, const std::byte* fill, const LocalWriter& writer) {
-  switch (shard.way) {
-    case PlannedShard::Way::window:
-      leg.shards.push_back({shard.position, window(leg.sources[static_cast<std::size_t>(shard.window.job)][shard.window.shard].data, shard.window, shard.shape)});
-      return;
-    case PlannedShard::Way::twin:
-      leg.shards.push_back({shard.position, leg.shards[shard.twin].data});
-      return;
-    case PlannedShard::Way::borrow:
-      leg.shards.push_back({shard.position, LocalArray(shard.shape, leg.dtype, nullptr, 0, row_major_strides(shard.shape))});
-      return;
-    case PlannedShard::Way::build:
-      break;
-  }
-  LocalArray block(shard.shape, leg.dtype);
-  if (shard.fill) fill_value(block, fill);
-  if (writer) writer(shard.held, block);
-  leg.shards.push_back({shard.position, std::move(block)});
-}
-
-void Run::link(const MovePlan& plan) {
   const Leg& leg = legs_.back();
   sends_.reserve(plan.sends.size());
   receives_.reserve(plan.receives.size());

@@ -7,8 +7,13 @@
 #include <vector>
 
 #include "array/move_plan.hpp"
+#include "meshwise/base/function_ref.hpp"
 
 namespace meshwise::detail {
+
+/// Local. The new shards of an array whose way `plan` is: windows, twins, and what `build` makes; those that another rank lends have no memory yet.
+std::vector<LocalShard> make_shards(const MovePlan& plan, std::span<const std::span<const LocalShard>> sources, Dtype dtype,
+                                    FunctionRef<LocalArray(const PlannedShard&)> build);
 
 class Run {
  public:
@@ -31,8 +36,6 @@ class Run {
     std::size_t leg, shard;
   };
 
-  static void make_shard(Leg& leg, const PlannedShard& shard, const std::byte* fill, const LocalWriter& writer);
-  void link(const MovePlan& plan);
   void append(Exchange& exchange, const MovePlan::Peer& peer, const Leg& leg);
   StridedBox box(const Leg& leg, const PlannedBox& planned);
 

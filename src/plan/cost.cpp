@@ -86,8 +86,7 @@ double seconds_of(const RankCost& r, const NodeLoad& node, const Links& links) {
 PlanReport plan_report(const Shape& shape, Dtype dtype, const Sharding& from, const Sharding& to, const PlanOptions& options) {
   const auto movement = Movement::reshard(from, to, shape);
   const auto item = static_cast<std::int64_t>(itemsize(dtype));
-  const detail::RankCounter counter(movement, options.topology, item);
-  const bool in_parts = options.donate && moves_in_parts(from, to, shape, item);
+  const detail::RankCounter counter(movement, options.topology, item, options.donate && moves_in_parts(from, to, shape, item));
   const auto [ranks, all] = ranks_to_list(from.devices(), to.devices());
   PlanReport report{.from = type_string(dtype, shape, from.spec()),
                     .to = type_string(dtype, shape, to.spec()),
@@ -100,10 +99,6 @@ PlanReport plan_report(const Shape& shape, Dtype dtype, const Sharding& from, co
   for (auto& r : report.ranks) {
     const auto load = all ? loads[options.topology.node_of(r.rank)] : load_like(r, counter);
     r.seconds = seconds_of(r, load, options.links);
-    if (in_parts) {  // of one of both the whole is there, of the other what is on its way
-      const auto fresh = r.bytes_after - r.bytes_kept, more = std::min(r.bytes_before, fresh);
-      r.peak_bytes -= more - more / donated_parts;
-    }
     r.bytes_left = options.donate ? r.bytes_after : r.bytes_before + r.bytes_after - r.bytes_kept;
     report.seconds = std::max(report.seconds, r.seconds);
   }

@@ -5,14 +5,17 @@
 #include <set>
 #include <vector>
 
+#include "meshwise/plan/donation.hpp"
+
 namespace meshwise::detail {
 
-RankCounter::RankCounter(const Movement& movement, const Topology& topology, std::int64_t itemsize)
+RankCounter::RankCounter(const Movement& movement, const Topology& topology, std::int64_t itemsize, bool in_parts)
     : movement_(movement),
       topology_(topology),
       itemsize_(itemsize),
       devices_per_rank_(
           std::max(movement.source.sharding.devices().devices_per_rank(), movement.target.sharding.devices().devices_per_rank())),
+      in_parts_(in_parts),
       planner_(movement, topology),
       source_(movement.source, movement.extent, "source"),
       target_(movement.target, movement.extent, "target") {}
@@ -49,18 +52,21 @@ std::int64_t block_bytes(const End& end, const std::vector<std::int64_t>& positi
 }  // namespace
 
 void RankCounter::add_memory(RankCost& cost) const {
-  std::vector<std::int64_t> old;
+  std::vector<std::int64_t> positions;
   for (auto id = cost.rank * devices_per_rank_; id < (cost.rank + 1) * devices_per_rank_; ++id) {
     if (const auto p = source_.devices().position_of(id)) {
       cost.bytes_before += movement_.source.box_at(*p).num_elements() * itemsize_;
-      old.push_back(*p);
+      positions.push_back(*p);
     }
     if (const auto p = target_.devices().position_of(id)) cost.bytes_after += movement_.target.box_at(*p).num_elements() * itemsize_;
   }
   // Every byte of a new block came in once; a kept one needs no new block.
   const auto fresh = cost.memory.bytes_in + cost.node.bytes_in + cost.network.bytes_in;
   const auto by_mpi = cost.node.bytes_in + cost.node.bytes_out + cost.network.bytes_in + cost.network.bytes_out;
-  cost.peak_bytes = block_bytes(movement_.source, old, itemsize_) + fresh + std::min(by_mpi, most_staging);
+  const auto old = block_bytes(movement_.source, positions, itemsize_);
+  // In parts: of one of both the whole is there, of the other what is on its way.
+  const auto blocks = in_parts_ ? std::max(old, fresh) + std::min(old, fresh) / donated_parts : old + fresh;
+  cost.peak_bytes = blocks + std::min(by_mpi, most_staging);
 }
 
 RankCost RankCounter::counted(std::int64_t rank) const {

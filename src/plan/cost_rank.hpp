@@ -12,7 +12,8 @@ namespace meshwise::detail {
 /// Local. Refers to the movement it was made from, which takes whole arrays (Movement::reshard).
 class RankCounter {
  public:
-  RankCounter(const Movement& movement, const Topology& topology, std::int64_t itemsize);
+  /// Local. `in_parts`: old blocks go as new ones come (plan/donation).
+  RankCounter(const Movement& movement, const Topology& topology, std::int64_t itemsize, bool in_parts);
 
   /// Local. All but the time and what is left, from the rank's pieces: O(them).
   RankCost counted(std::int64_t rank) const;
@@ -44,6 +45,7 @@ class RankCounter {
   const Movement& movement_;
   Topology topology_;
   std::int64_t itemsize_, devices_per_rank_;
+  bool in_parts_;
   Planner planner_;
   Holders source_, target_;
 };

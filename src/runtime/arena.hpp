@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "meshwise/runtime/block_store.hpp"
+#include "meshwise/runtime/partial_blocks.hpp"
 #include "runtime/descriptors.hpp"
 
 namespace meshwise::detail {
@@ -30,7 +31,7 @@ struct BlockHeader {
 static_assert(sizeof(BlockHeader) == 64 && std::atomic<std::uint32_t>::is_always_lock_free && std::atomic<std::uint64_t>::is_always_lock_free);
 
 /// Local. Bytes rounded up to pages of the system.
-inline std::uint64_t whole_pages(std::uint64_t bytes) { return (bytes + 4095) / 4096 * 4096; }
+inline std::uint64_t whole_pages(std::uint64_t bytes) { return (bytes + page_bytes - 1) / page_bytes * page_bytes; }
 
 struct ArenaLayout {
   std::uint64_t mail = 0, mail_bytes = 0;  // letter boxes: where they begin, bytes of each

@@ -27,7 +27,7 @@ class FreeRanges {
   std::map<std::uint64_t, std::uint64_t> free_;  // length by offset
 };
 
-class ArenaStore final : public BlockStore {
+class ArenaStore final : public PagedStore {
  public:
   explicit ArenaStore(Arena& arena);
 
@@ -40,12 +40,10 @@ class ArenaStore final : public BlockStore {
   /// Local. Drops a reference that came with a letter or belongs to a handle.
   void drop(BlockLocation location);
 
-  // partial_blocks.hpp
-  /// Local. The block, and whether it has no memory: small ones have.
-  std::pair<std::shared_ptr<Block>, bool> allocate_empty(std::size_t bytes);
-  bool take_pages(const Block& block, std::size_t offset, std::size_t bytes);
-  void complete(const Block& block);
-  bool give_back_pages(const Block& block, std::size_t offset, std::size_t bytes);
+  std::pair<std::shared_ptr<Block>, bool> allocate_empty(std::size_t bytes) override;
+  bool take_pages(const Block& block, std::size_t offset, std::size_t bytes) override;
+  bool give_back_pages(const Block& block, std::size_t offset, std::size_t bytes) override;
+  void complete(const Block& block) override;
 
   Arena& arena() { return arena_; }
   std::int64_t pooled() const { return pooled_.load(); }

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "meshwise/base/error.hpp"
 #include "meshwise/runtime/block_store.hpp"
@@ -65,7 +66,15 @@ std::int64_t memory_total();
 /// Local. Bytes kept for later blocks: MESHWISE_POOL_BYTES, or this rank's share of a quarter of the memory.
 std::int64_t pool_limit();
 
-BlockStore& private_store();
-std::int64_t private_pooled();
+/// Local. A store whose blocks may have memory for some of their pages only: partial_blocks.hpp says what each of these does.
+class PagedStore : public BlockStore {
+ public:
+  /// Local. The block, and whether it has no memory: small ones have.
+  virtual std::pair<std::shared_ptr<Block>, bool> allocate_empty(std::size_t bytes) = 0;
+  /// Local. These and the next: whether the block is one whose pages come and go.
+  virtual bool take_pages(const Block& block, std::size_t offset, std::size_t bytes) = 0;
+  virtual bool give_back_pages(const Block& block, std::size_t offset, std::size_t bytes) = 0;
+  virtual void complete(const Block& block) = 0;
+};
 
 }  // namespace meshwise::detail

@@ -11,7 +11,7 @@
 
 #include "meshwise/runtime/memory.hpp"
 #include "runtime/arena_store.hpp"
-#include "runtime/block_store.hpp"
+#include "runtime/private_store.hpp"
 #include "runtime/runtime.hpp"
 
 namespace meshwise::detail {
@@ -187,7 +187,7 @@ std::int64_t largest_block() { return runtime().largest_block; }
 
 BlockStore& block_store() {
   ArenaStore* const shared = arena_store();
-  return shared ? static_cast<BlockStore&>(*shared) : private_store();
+  return shared ? static_cast<BlockStore&>(*shared) : static_cast<BlockStore&>(private_store());
 }
 
 }  // namespace meshwise::detail
@@ -200,7 +200,7 @@ MemoryStats memory_stats() {
   MemoryStats stats;
   stats.live = account.live();
   stats.peak = account.peak();
-  stats.pooled = detail::private_pooled() + (shared ? shared->pooled() : 0);
+  stats.pooled = detail::private_store().pooled() + (shared ? shared->pooled() : 0);
   stats.physical = account.backed() - stats.pooled;
   stats.physical_peak = account.backed_peak();
   stats.store = detail::block_store().name();

@@ -32,29 +32,28 @@ Differences& differences() {
   return *immortal;
 }
 
+PagedStore& store_of(bool shared) { return shared ? static_cast<PagedStore&>(*arena_store()) : private_store(); }
+PagedStore& store_of(const Block& block) { return store_of(block.location().is_shared()); }
+
 }  // namespace
 
 std::shared_ptr<Block> allocate_empty(std::size_t bytes) {
-  auto* const shared = arena_store();
-  auto [block, is_empty] = shared ? shared->allocate_empty(bytes) : private_blocks().allocate_empty(bytes);
+  auto [block, is_empty] = store_of(arena_store() != nullptr).allocate_empty(bytes);
   if (is_empty) differences().add(*block, -static_cast<std::int64_t>(bytes));
   return block;
 }
 
 void take_pages(const Block& block, std::size_t offset, std::size_t bytes) {
-  const bool taken = block.location().is_shared() ? arena_store()->take_pages(block, offset, bytes) : private_blocks().take_pages(block, bytes);
-  if (taken) differences().add(block, static_cast<std::int64_t>(bytes));
+  if (store_of(block).take_pages(block, offset, bytes)) differences().add(block, static_cast<std::int64_t>(bytes));
 }
 
 void complete(const Block& block) {
-  if (block.location().is_shared()) arena_store()->complete(block);
-  else private_blocks().complete(block);
+  store_of(block).complete(block);
   differences().end(block);
 }
 
 void give_back_pages(const Block& block, std::size_t offset, std::size_t bytes) {
-  const bool given = block.location().is_shared() ? arena_store()->give_back_pages(block, offset, bytes) : private_blocks().give_back_pages(block, offset, bytes);
-  if (given) differences().add(block, -static_cast<std::int64_t>(bytes));
+  if (store_of(block).give_back_pages(block, offset, bytes)) differences().add(block, -static_cast<std::int64_t>(bytes));
 }
 
 void end_partial(const Block& block) { differences().end(block); }

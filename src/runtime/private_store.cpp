@@ -20,7 +20,7 @@ class PrivateBlock final : public Block {
   PrivateBlock(std::byte* data, std::size_t size) : Block(data, size) { memory_account().add(*this); }
   ~PrivateBlock() override {
     memory_account().remove(*this);
-    private_blocks().release(data_, std::max<std::size_t>(size_, 1));
+    private_store().release(data_, std::max<std::size_t>(size_, 1));
   }
 };
 
@@ -28,7 +28,7 @@ std::size_t memory_of(std::size_t size) { return size < pooled_from ? size : siz
 
 }  // namespace
 
-PrivateStore& private_blocks() {
+PrivateStore& private_store() {
   static auto* const immortal = new PrivateStore;
   return *immortal;
 }
@@ -121,7 +121,7 @@ std::pair<std::shared_ptr<Block>, bool> PrivateStore::allocate_empty(std::size_t
   return {make(bytes, is_empty), is_empty};
 }
 
-bool PrivateStore::take_pages(const Block& block, std::size_t bytes) {
+bool PrivateStore::take_pages(const Block& block, std::size_t, std::size_t bytes) {
   const std::scoped_lock hold(lock_);
   const auto partial = partial_.find(block.data());
   if (partial == partial_.end()) return false;
@@ -148,8 +148,5 @@ bool PrivateStore::give_back_pages(const Block& block, std::size_t offset, std::
   memory_account().back(-static_cast<std::int64_t>(bytes));
   return true;
 }
-
-BlockStore& private_store() { return private_blocks(); }
-std::int64_t private_pooled() { return private_blocks().pooled(); }
 
 }  // namespace meshwise::detail

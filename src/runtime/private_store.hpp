@@ -12,7 +12,7 @@
 
 namespace meshwise::detail {
 
-class PrivateStore final : public BlockStore {
+class PrivateStore final : public PagedStore {
  public:
   std::shared_ptr<Block> allocate(std::size_t bytes) override { return make(bytes, false); }
   void trim() override;
@@ -20,12 +20,10 @@ class PrivateStore final : public BlockStore {
   void release(std::byte* data, std::size_t size);
   std::int64_t pooled() const { return pooled_.load(); }
 
-  // partial_blocks.hpp
-  /// Local. The block, and whether it has no memory: small ones have.
-  std::pair<std::shared_ptr<Block>, bool> allocate_empty(std::size_t bytes);
-  bool take_pages(const Block& block, std::size_t bytes);
-  void complete(const Block& block);
-  bool give_back_pages(const Block& block, std::size_t offset, std::size_t bytes);
+  std::pair<std::shared_ptr<Block>, bool> allocate_empty(std::size_t bytes) override;
+  bool take_pages(const Block& block, std::size_t offset, std::size_t bytes) override;
+  bool give_back_pages(const Block& block, std::size_t offset, std::size_t bytes) override;
+  void complete(const Block& block) override;
 
  private:
   std::shared_ptr<Block> make(std::size_t bytes, bool empty);
@@ -39,6 +37,6 @@ class PrivateStore final : public BlockStore {
 };
 
 /// Local. The process's; it outlives everything.
-PrivateStore& private_blocks();
+PrivateStore& private_store();
 
 }  // namespace meshwise::detail

@@ -30,9 +30,7 @@ class PerAxis {
     assign(first, last);
   }
   PerAxis(const PerAxis& other) { assign(other.begin(), other.end()); }
-  PerAxis(PerAxis&& other) noexcept : size_(std::exchange(other.size_, 0)), room_(std::exchange(other.room_, inside)), far_(std::move(other.far_)) {
-    if (!far_) std::copy_n(other.near_, inside, near_);
-  }
+  PerAxis(PerAxis&& other) noexcept { *this = std::move(other); }
   PerAxis& operator=(const PerAxis& other) {
     if (this != &other) assign(other.begin(), other.end());
     return *this;
@@ -101,7 +99,6 @@ class PerAxis {
     --size_;
     return begin() + place;
   }
-  void pop_back() { --size_; }
 
   friend bool operator==(const PerAxis& a, const PerAxis& b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
 

@@ -8,6 +8,9 @@
 
 namespace meshwise::detail {
 
+/// Local. What memory comes and goes in.
+inline constexpr std::size_t page_bytes = 4096;
+
 /// Local. A block of `bytes` bytes without memory; a small one with all of it. Throws: OutOfMemoryError.
 std::shared_ptr<Block> allocate_empty(std::size_t bytes);
 
