@@ -179,9 +179,9 @@ TEST(CostScale, Text) {
       "float32[1048576@x,1048576] on 1048576 devices -> float32[1048576,1048576@x] on 1048576 devices\n"
       "Nodes of 8 ranks; default link figures: run calibrate().\n"
       "  rank    before     after     stays    copied    copies    net in   net out  messages      peak      time\n"
-      " least  4.00 GiB  4.00 GiB       0 B  4.00 MiB         1  4.00 GiB  4.00 GiB      1023  8.01 GiB    3.12 s\n"
-      "  mean  4.00 GiB  4.00 GiB       0 B  4.00 MiB         1  4.00 GiB  4.00 GiB      1023  8.01 GiB    3.12 s\n"
-      "  most  4.00 GiB  4.00 GiB       0 B  4.00 MiB         1  4.00 GiB  4.00 GiB      1023  8.01 GiB    3.12 s\n"
+      " least  4.00 GiB  4.00 GiB       0 B  4.00 MiB         1  4.00 GiB  4.00 GiB      1023  8.03 GiB    3.12 s\n"
+      "  mean  4.00 GiB  4.00 GiB       0 B  4.00 MiB         1  4.00 GiB  4.00 GiB      1023  8.03 GiB    3.12 s\n"
+      "  most  4.00 GiB  4.00 GiB       0 B  4.00 MiB         1  4.00 GiB  4.00 GiB      1023  8.03 GiB    3.12 s\n"
       "Of 16 ranks, looked at for all: 0 to 1048575. No plan can send less than 63.9 GiB to these ranks; this one sends 63.9 GiB in 16368 "
       "messages. The slowest rank takes about 3.12 s.\n");
 }

@@ -49,6 +49,7 @@ void Array::free() {
 }
 
 std::vector<Shard> Array::addressable_shards() const {
+  detail::check_running("addressable_shards");
   detail::check_alive(*this, "addressable_shards", "x");
   std::vector<Shard> out;
   const auto& devices = sharding().devices();
@@ -84,6 +85,7 @@ std::vector<Shard> Array::global_shards() const {
 LocalArray Array::local_value() const { return whole_value(dtype()); }
 
 LocalArray Array::whole_value(Dtype wanted) const {
+  detail::check_running("view");
   detail::check_alive(*this, "view", "x");
   if (wanted != dtype())
     throw DtypeError(fmt::format("view<{0}>: the array is {1}; ask for {2}, or convert with astype({0})", name(wanted), type_string(*this), name(dtype())));
@@ -121,6 +123,7 @@ LocalArray Array::item_bytes(Dtype wanted) const {
 std::string type_string(const Array& array) { return type_string(array.dtype(), array.shape(), array.sharding().spec()); }
 
 const Array& block_until_ready(const Array& x) {
+  detail::check_running("block_until_ready");
   detail::check_alive(x, "block_until_ready", "x");
   detail::ready_shards(x);
   return x;

@@ -8,6 +8,7 @@
 #include "array/number_text.hpp"
 #include "array/state.hpp"
 #include "meshwise/array/array.hpp"
+#include "meshwise/runtime/environment.hpp"
 
 namespace meshwise {
 namespace {
@@ -137,6 +138,7 @@ std::string to_string(const LocalArray& values) {
 
 std::string to_string(const Array& x) {
   using Kind = detail::State::Kind;
+  detail::check_running("to_string");
   detail::check_alive(x, "to_string", "x");
   const auto& state = *x.state();
   if (state.kind == Kind::shards && !holds_all(x))

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "meshwise/plan/donation.hpp"
+#include "meshwise/plan/staging.hpp"
 
 namespace meshwise::detail {
 
@@ -34,8 +35,6 @@ LinkUse RankCost::*RankCounter::way(std::int64_t from_rank, std::int64_t to_rank
 
 namespace {
 
-constexpr std::int64_t most_staging = std::int64_t{8} << 20;  // eight chunks of 1 MiB
-
 /// Bytes of the distinct boxes: devices of one process share the block of a box they all hold.
 std::int64_t block_bytes(const End& end, const std::vector<std::int64_t>& positions, std::int64_t itemsize) {
   std::int64_t bytes = 0;
@@ -62,11 +61,10 @@ void RankCounter::add_memory(RankCost& cost) const {
   }
   // Every byte of a new block came in once; a kept one needs no new block.
   const auto fresh = cost.memory.bytes_in + cost.node.bytes_in + cost.network.bytes_in;
-  const auto by_mpi = cost.node.bytes_in + cost.node.bytes_out + cost.network.bytes_in + cost.network.bytes_out;
   const auto old = block_bytes(movement_.source, positions, itemsize_);
   // In parts: of one of both the whole is there, of the other what is on its way.
   const auto blocks = in_parts_ ? std::max(old, fresh) + std::min(old, fresh) / donated_parts : old + fresh;
-  cost.peak_bytes = blocks + std::min(by_mpi, most_staging);
+  cost.peak_bytes = blocks + std::min(cost.node.bytes_in + cost.network.bytes_in, most_staging) + std::min(cost.node.bytes_out + cost.network.bytes_out, most_staging);
 }
 
 RankCost RankCounter::counted(std::int64_t rank) const {

@@ -167,7 +167,7 @@ std::optional<std::uint32_t> ArenaStore::fresh(SizeClass size, std::size_t bytes
 
 // Reserved now, so that a full machine is an error here and not a signal at the first touch.
 bool ArenaStore::commit(std::uint64_t offset, std::uint64_t bytes) {
-  if (bytes >= slab_bytes && static_cast<std::int64_t>(bytes) > memory_available()) return false;
+  if (!memory_account().system_has(bytes)) return false;
   if (fallocate(arena_.file(), 0, static_cast<off_t>(offset), static_cast<off_t>(bytes)) != 0) {
     fallocate(arena_.file(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset), static_cast<off_t>(bytes));
     return false;

@@ -32,6 +32,8 @@ class MemoryAccount {
  public:
   /// Local. Room for a block, or not. Throws: OutOfMemoryError where MESHWISE_MEMORY_LIMIT or the tests' MESHWISE_FAIL_ALLOCATION forbid it.
   void ask(std::size_t bytes);
+  /// Local. Whether machine and control group have `bytes` more. Small requests are looked at together, once they make up a mebibyte.
+  bool system_has(std::uint64_t bytes);
   /// Local. A block was made, or taken over from another rank; it is gone.
   void add(const Block& block);
   void remove(const Block& block);
@@ -49,7 +51,7 @@ class MemoryAccount {
  private:
   std::string largest();
 
-  std::atomic<std::int64_t> live_{0}, peak_{0}, backed_{0}, backed_peak_{0}, made_{0};
+  std::atomic<std::int64_t> live_{0}, peak_{0}, backed_{0}, backed_peak_{0}, made_{0}, unlooked_{0};
   std::mutex lock_;
   struct Holder {
     std::size_t bytes = 0;

@@ -122,6 +122,8 @@ void on_control(const ControlHead& head, std::string_view text) {
       roll.room = (head.flags & room_left) != 0;
       return;
     }
+    case ControlKind::left:
+      return r.agreements.note(head.sequence, std::string(text), r.ledger.reached(r.world->list, head.sequence));
     case ControlKind::bye:
       r.rolls.said_bye[static_cast<std::size_t>(head.from)] = true;
       ++r.rolls.byes;

@@ -17,6 +17,7 @@ enum class ControlKind : std::uint32_t {
   status,   // the answer: how far the sender is, in words and flags
   roll,     // "I stand before making the communicator `hash`", to its first member; flags: room_left
   go,       // its first member: all stand there; flags: room_left when all have room
+  left,     // the sender has left agreement `sequence`; the text says why
   bye,      // to rank 0: the sender's Environment ends
   leave     // from rank 0: all have said bye
 };

@@ -2,6 +2,7 @@
 #include "runtime/copier.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 
 #include "runtime/kernels/copy.hpp"
@@ -10,9 +11,11 @@ namespace meshwise::detail {
 namespace {
 
 constexpr std::int64_t long_run = 512;         // from here on a run is worth its own stream
-constexpr std::int64_t long_band = 512 << 10;  // bytes: a band is claimed and read while its producer's lines may still be near
+constexpr std::int64_t long_band_bytes = 512 << 10;  // a band is claimed and read while its producer's lines may still be near
 constexpr std::int64_t tile_source = 4096, tile_target = 2048;
-constexpr std::int64_t short_band = 32 << 10;  // bytes: the lines around it fit the caches until the next copier comes by
+constexpr std::int64_t short_band_bytes = 32 << 10;  // the lines around it fit the caches until the next copier comes by
+
+std::atomic<std::int64_t> most_band{long_band_bytes};
 
 std::int64_t largest_power(std::int64_t n) {
   std::int64_t power = 1;
@@ -108,6 +111,8 @@ Copier::Copier(std::size_t ndim, const std::int64_t* extents, const std::int64_t
   make(axes, kept, run, total_bytes);
 }
 
+void Copier::set_most_band_bytes(std::int64_t bytes) { most_band.store(bytes, std::memory_order_relaxed); }
+
 void Copier::make(const Axis* axes, std::size_t count, std::int64_t run, std::int64_t total_bytes) {
   run_ = run;
   streams_ = total_bytes >= streams_from();
@@ -121,6 +126,8 @@ void Copier::make(const Axis* axes, std::size_t count, std::int64_t run, std::in
     std::copy(axes, axes + count, axes_.begin());
   }
   count_ = static_cast<std::uint8_t>(count);
+  const auto most_bytes = most_band.load(std::memory_order_relaxed);
+  const std::int64_t long_band = std::min(long_band_bytes, most_bytes), short_band = std::min(short_band_bytes, most_bytes);
   const std::int64_t budget = std::min(source_run, target_run) < long_run ? short_band : long_band;
   run_step_ = std::min(run, long_band);
   bands_ = run <= long_band ? 1 : (run + run_step_ - 1) / run_step_;

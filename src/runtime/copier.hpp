@@ -16,6 +16,9 @@ namespace meshwise::detail {
 /// to different column blocks) are to be run band by band in turn, in proportion to their bands(): then a line is fetched once for all of them.
 class Copier {
  public:
+  /// Local. No band of a copier made from now on is larger, where it can be smaller; the same in all processes. Tests lower it.
+  static void set_most_band_bytes(std::int64_t bytes);
+
   /// Local. Nothing to do.
   Copier() = default;
   /// Local. `total_bytes`: what the whole call moves on this rank; from `streams_from()` on the target is written past the caches.

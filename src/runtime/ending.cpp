@@ -209,6 +209,7 @@ void close_runtime() {
     for (auto& [ranks, group] : r.groups.known) {
       if (group && group->communicator != MPI_COMM_NULL && group->communicator != r.data) MPI_Comm_free(&group->communicator);
     }
+    if (r.groups.verdicts.communicator != MPI_COMM_NULL) MPI_Comm_free(&r.groups.verdicts.communicator);
     MPI_Comm_free(&r.data);
     MPI_Comm_free(&r.control);
     MPI_Comm_free(&r.base);

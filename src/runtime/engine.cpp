@@ -121,6 +121,7 @@ void begin_engine(Runtime& r) {
   r.rolls.said_bye.assign(static_cast<std::size_t>(r.size), false);
   if (r.size == 1) return;
   Engine& engine = r.engine;
+  engine.heads_sent = engine.heads_received = 0;
   engine.out.clear();
   engine.in.clear();
   engine.out.resize(static_cast<std::size_t>(r.size));
@@ -148,6 +149,23 @@ void drop_requests(Engine& engine) {
   engine.live_count = engine.chunked = 0;
   drop_node_tasks(engine.node);
   engine.staged[0] = engine.staged[1] = 0;
+}
+
+Voided::~Voided() {
+  for (const auto& movement : movements) movement->let_go();
+}
+
+Voided void_engine(Runtime& r, const std::string& why) {
+  drop_requests(r.engine);
+  Voided voided;
+  voided.movements.swap(r.engine.abandoned_movements);
+  voided.sends.swap(r.engine.abandoned);
+  for (const auto& movement : voided.movements) movement->give_up(why);
+  for (auto& [ranks, group] : r.groups.known)
+    if (group && group->communicator != MPI_COMM_NULL) r.groups.spoiled.push_back(group->communicator);
+  r.groups.known.clear();
+  if (r.size > 1) begin_engine(r);
+  return voided;
 }
 
 bool progress_on_node_locked() {

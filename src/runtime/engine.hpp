@@ -57,9 +57,16 @@ class Movement final : public Transfer {
   void wait() override;
   const std::vector<Adopted>& adopted() const override { return adopted_; }
 
+  /// Local. Under the lock: it will never end, `why`; waiting for it is an error.
+  void give_up(const std::string& why);
+  /// Local. Lets go of what it held.
+  void let_go();
+
   Ticket ticket;
   Words words;
   std::uint32_t phase = 0;
+  std::int64_t number = 0;  // in the order of their posts
+  std::string given_up;     // why
   std::vector<std::shared_ptr<Block>> keep;
   std::vector<Task> tasks;           // with ranks elsewhere
   std::vector<NodeTask> node_tasks;  // with ranks of this node, and copies
@@ -116,8 +123,11 @@ struct Engine {
   std::atomic<std::int64_t> live_count{0};
   std::atomic<std::int64_t> chunked{0};  // tasks that need progress to advance: they keep the progress thread awake
   std::int64_t staged[2] = {0, 0};       // bytes of staging in use for [receiving, sending]
+  std::size_t turn[2] = {0, 0};          // the lane that last had staging which came back
   std::vector<Staging> spare;
   std::atomic<std::int64_t> messages_sent{0}, bytes_sent{0};
+  std::int64_t posted = 0;                         // movements so far
+  std::int64_t heads_sent = 0, heads_received = 0; // of messages, and letters
   // What sends that nobody will receive still read from: kept for good.
   std::vector<Pending> abandoned;
   std::list<std::shared_ptr<Movement>> abandoned_movements;
@@ -136,6 +146,20 @@ MPI_Comm duplicate(MPI_Comm from);
 void begin_engine(Runtime& r);
 /// Local. Under the lock: gives up everything under way.
 void drop_requests(Engine& engine);
+
+/// Local. Movements that were given up, and sends that nobody will receive. It lets go of their memory at its end, when no rank reads or writes it any more.
+class Voided {
+ public:
+  Voided() = default;
+  Voided(Voided&&) = default;
+  Voided& operator=(Voided&&) = delete;
+  ~Voided();
+
+  std::list<std::shared_ptr<Movement>> movements;
+  std::vector<Pending> sends;
+};
+/// Collective over the world. Under the lock: gives up everything under way and begins anew, on new communicators.
+Voided void_engine(Runtime& r, const std::string& why);
 
 /// Local. Under the lock: tests all requests once and acts on what is complete. True if anything was. Failures become sticky, never thrown.
 bool progress_locked();

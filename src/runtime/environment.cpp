@@ -17,6 +17,7 @@
 #include "runtime/block_store.hpp"
 #include "runtime/ending.hpp"
 #include "runtime/node.hpp"
+#include "runtime/copier.hpp"
 #include "runtime/runtime.hpp"
 
 namespace meshwise {
@@ -101,8 +102,13 @@ void begin(MPI_Comm from) {
     throw;
   }
   agree_kernels(r);
+  if (r.settings.large_from > 0) {
+    set_streams_from(r.settings.large_from);
+    Copier::set_most_band_bytes(r.settings.large_from);
+  }
   begin_node(r, true);
   begin_engine(r);
+  begin_agreements(r);
   r.largest_block = r.settings.memory_limit > 0 ? r.settings.memory_limit : memory_total();
   check_mpi(MPI_Allreduce(MPI_IN_PLACE, &r.largest_block, 1, MPI_INT64_T, MPI_MIN, r.base), "agreeing on memory");
   const std::int64_t each = r.settings.devices_per_rank;
@@ -115,6 +121,17 @@ void begin(MPI_Comm from) {
 }
 
 }  // namespace
+
+void check_running(std::string_view operation) {
+  const Runtime& r = runtime();
+  if (r.running()) return;
+  throw Error(
+      r.life.load() == Life::before
+          ? fmt::format("{}: there is no Environment yet. Make one first: `meshwise::Environment env(argc, argv);`", operation)
+          : fmt::format("{}: the Environment has ended, and with it every operation and every read of values. Arrays keep their metadata; keep the "
+                        "Environment until the last use of their values.",
+                        operation));
+}
 
 bool mpi_is_ours() { return mpi_of_ours() != nullptr; }
 

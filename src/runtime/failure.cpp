@@ -94,7 +94,7 @@ void fail_everywhere(std::exception_ptr error, std::string_view operation) {
 void throw_if_failed() { runtime().failure.raise(); }
 
 void run_local_part(std::string_view operation, FunctionRef<void()> f) {
-  if (runtime().agreements > 0) return f();
+  if (runtime().agreements.depth() > 0) return f();
   try {
     f();
   } catch (...) {

@@ -81,56 +81,6 @@ void make_communicator(Runtime& r, Group& group, const Ticket& ticket) {
   MPI_Group_free(&everybody);
 }
 
-void gather_all(Group& group, const void* mine, std::size_t bytes, void* out, const Ticket& ticket) {
-  Runtime& r = runtime();
-  auto round = std::make_unique<Round>();
-  round->mine.resize(bytes);
-  round->all.resize(bytes * group.ranks.size());
-  std::memcpy(round->mine.data(), mine, bytes);
-  const int count = static_cast<int>(bytes);
-  {
-    const std::scoped_lock hold(r.lock);
-    check_mpi(MPI_Iallgather(round->mine.data(), count, MPI_BYTE, round->all.data(), count, MPI_BYTE, group.communicator, &round->request),
-              "gathering");
-    r.engine.messages_sent += 1;
-    r.engine.bytes_sent += count;
-  }
-  const auto done = [&] {
-    const std::scoped_lock hold(r.lock);
-    int flag = 0;
-    check_mpi(MPI_Test(&round->request, &flag, MPI_STATUS_IGNORE), "gathering");
-    return flag != 0;
-  };
-  try {
-    wait_for(done, {.what = "a collective call", .ticket = &ticket, .peers = members(group)});
-  } catch (...) {
-    r.groups.abandoned.push_back(std::move(round));
-    throw;
-  }
-  std::memcpy(out, round->all.data(), round->all.size());
-}
-
-// All members see all greetings, so all take this way together; one of them tells the ranks outside.
-[[noreturn]] void throw_mismatch(Group& group, std::size_t other, const Ticket& ticket) {
-  Runtime& r = runtime();
-  std::vector<char> mine(text_limit), all(text_limit * group.ranks.size());
-  const std::string text = r.ledger.text_of(ticket.list, ticket.sequence);
-  std::copy_n(text.data(), std::min(text.size(), text_limit), mine.data());
-  gather_all(group, mine.data(), text_limit, all.data(), ticket);
-  const auto said = [&](std::size_t member) {
-    const char* at = all.data() + member * text_limit;
-    return std::string(at, std::find(at, at + text_limit, '\0'));
-  };
-  const std::string words = mismatch_words(group.ranks[0], said(0), group.ranks[other], said(other));
-  if (group.mine == 0) {
-    const std::scoped_lock hold(r.lock);
-    spread_failure(FailureKind::mismatch, words);
-  } else {
-    r.failure.set(FailureKind::mismatch, words);
-  }
-  throw MismatchError(words);
-}
-
 void gather_by_messages(const Group& group, const void* mine, std::size_t bytes, void* out, const Ticket& ticket, std::uint32_t phase) {
   auto* const all = static_cast<std::byte*>(out);
   // A message of no bytes would not be sent: in lockstep mode the ranks meet for the head alone.
@@ -152,6 +102,57 @@ void gather_by_messages(const Group& group, const void* mine, std::size_t bytes,
 }
 
 }  // namespace
+
+void gather_all(Group& group, const void* mine, std::size_t bytes, void* out, const Ticket& ticket, FunctionRef<void()> meanwhile, bool through_agreement) {
+  Runtime& r = runtime();
+  auto round = std::make_unique<Round>();
+  round->mine.resize(bytes);
+  round->all.resize(bytes * group.ranks.size());
+  std::memcpy(round->mine.data(), mine, bytes);
+  const int count = static_cast<int>(bytes);
+  {
+    const std::scoped_lock hold(r.lock);
+    check_mpi(MPI_Iallgather(round->mine.data(), count, MPI_BYTE, round->all.data(), count, MPI_BYTE, group.communicator, &round->request),
+              "gathering");
+    r.engine.messages_sent += 1;
+    r.engine.bytes_sent += count;
+  }
+  const auto done = [&] {
+    if (meanwhile) meanwhile();
+    const std::scoped_lock hold(r.lock);
+    int flag = 0;
+    check_mpi(MPI_Test(&round->request, &flag, MPI_STATUS_IGNORE), "gathering");
+    return flag != 0;
+  };
+  try {
+    wait_for(done, {.what = "a collective call", .ticket = &ticket, .peers = members(group), .through_agreement = through_agreement});
+  } catch (...) {
+    r.groups.abandoned.push_back(std::move(round));
+    throw;
+  }
+  std::memcpy(out, round->all.data(), round->all.size());
+}
+
+// All members see all greetings, so all take this way together; one of them tells the ranks outside.
+void throw_mismatch(Group& group, std::size_t other, const Ticket& ticket) {
+  Runtime& r = runtime();
+  std::vector<char> mine(text_limit), all(text_limit * group.ranks.size());
+  const std::string text = r.ledger.text_of(ticket.list, ticket.sequence);
+  std::copy_n(text.data(), std::min(text.size(), text_limit), mine.data());
+  gather_all(group, mine.data(), text_limit, all.data(), ticket);
+  const auto said = [&](std::size_t member) {
+    const char* at = all.data() + member * text_limit;
+    return std::string(at, std::find(at, at + text_limit, '\0'));
+  };
+  const std::string words = mismatch_words(group.ranks[0], said(0), group.ranks[other], said(other));
+  if (group.mine == 0) {
+    const std::scoped_lock hold(r.lock);
+    spread_failure(FailureKind::mismatch, words);
+  } else {
+    r.failure.set(FailureKind::mismatch, words);
+  }
+  throw MismatchError(words);
+}
 
 std::vector<int> ranks_of(std::span<const Device> devices) { return distinct(devices); }
 std::vector<int> ranks_of(const DeviceList& list) { return distinct(list); }

@@ -21,6 +21,7 @@ Sequence& Ledger::find(std::uint64_t list) {
 
 Ticket Ledger::enter(Sequence& sequence, const Call& call, bool with_history) {
   const std::scoped_lock hold(lock_);
+  if (noting_ > 0) notes_.push_back({&sequence, sequence.next, sequence.history});
   const std::uint64_t hash = mix(with_history ? sequence.history : sequence.list, call.hash);
   Entry& entry = ring_[entered_++ % ring_.size()];
   entry.list = sequence.list;
@@ -39,6 +40,7 @@ Ticket Ledger::enter(Sequence& sequence, const Call& call, bool with_history) {
 
 void Ledger::advance(Sequence& sequence, const Call& call, bool with_history) {
   const std::scoped_lock hold(lock_);
+  if (noting_ > 0) notes_.push_back({&sequence, sequence.next, sequence.history});
   sequence.history = mix(with_history ? sequence.history : sequence.list, call.hash);
   ++sequence.next;
 }
@@ -118,6 +120,23 @@ void Ledger::restart() {
     sequence->history = list;
   }
   entered_ = 0;
+}
+
+std::size_t Ledger::begin_notes() {
+  ++noting_;
+  return notes_.size();
+}
+
+void Ledger::undo_to(std::size_t mark) {
+  const std::scoped_lock hold(lock_);
+  for (; notes_.size() > mark; notes_.pop_back()) {
+    notes_.back().sequence->next = notes_.back().next;
+    notes_.back().sequence->history = notes_.back().history;
+  }
+}
+
+void Ledger::end_notes() {
+  if (--noting_ == 0) notes_.clear();
 }
 
 }  // namespace meshwise::detail

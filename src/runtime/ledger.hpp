@@ -11,6 +11,7 @@
 #include <string_view>
 #include <type_traits>
 #include <unordered_map>
+#include <vector>
 
 #include "meshwise/runtime/sequence.hpp"
 
@@ -70,6 +71,14 @@ class Ledger {
   /// Local. The last call in words and when it was entered: `#12 add float32[8,16], 3.2 s ago`.
   std::string last_call();
   void restart();
+  /// Local. From now on what calls change is noted. The result is for undo_to().
+  std::size_t begin_notes();
+  /// Local. Calls entered since.
+  std::size_t noted_since(std::size_t mark) const { return notes_.size() - mark; }
+  /// Local. The sequences are as they were then, as if the calls since had not been made.
+  void undo_to(std::size_t mark);
+  /// Local. Ends what begin_notes() began.
+  void end_notes();
 
  private:
   struct Entry {
@@ -85,6 +94,12 @@ class Ledger {
   std::unordered_map<std::uint64_t, std::unique_ptr<Sequence>> sequences_;
   std::array<Entry, 256> ring_;
   std::size_t entered_ = 0;
+  struct Change {
+    Sequence* sequence;
+    std::uint64_t next, history;
+  };
+  std::vector<Change> notes_;
+  int noting_ = 0;
 };
 
 }  // namespace meshwise::detail

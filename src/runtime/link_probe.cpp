@@ -1,24 +1,23 @@
 #include "meshwise/runtime/link_probe.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <memory>
 #include <numeric>
 #include <optional>
 #include <vector>
 
 #include "meshwise/runtime/transport.hpp"
+#include "meshwise/runtime/watch.hpp"
 #include "runtime/runtime.hpp"
 
 namespace meshwise::detail {
 namespace {
 
-constexpr std::size_t copied_bytes = std::size_t{16} << 20, exchanged_bytes = std::size_t{4} << 20;
-constexpr double memory_seconds = 0.06, exchange_seconds = 0.08;
-constexpr int tag = 1, pings = 20, ping_rounds = 10;
+constexpr std::int64_t copied_bytes = std::int64_t{16} << 20;
+// A link has its pace when several chunks are under way: on a slow one a few MiB are over before that.
+constexpr std::int64_t least_exchanged = std::int64_t{4} << 20, most_exchanged = std::int64_t{32} << 20;
+constexpr double memory_seconds = 0.06, exchange_seconds = 0.25;
+constexpr int pings = 20, ping_rounds = 10;
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
@@ -32,14 +31,17 @@ struct Shares {
 
 class Probe {
  public:
-  explicit Probe(const Ticket& ticket) : ticket_(ticket), source_(copied_bytes), target_(copied_bytes) {
+  explicit Probe(const Ticket& ticket) : ticket_(ticket), source_(block_store().allocate(most_exchanged)), target_(block_store().allocate(most_exchanged)) {
     const auto size = r_.topology.ranks_per_node > 0 ? static_cast<int>(r_.topology.ranks_per_node) : r_.size;
+    const int nodes = (r_.size + size - 1) / size;
     node_ = r_.rank / size;
     place_ = r_.rank % size;
-    // Neighbours on the node, and ranks of one place on neighbouring nodes, exchange; who has no partner looks on.
-    if (const int peer = node_ * size + (place_ ^ 1); (place_ ^ 1) < size && peer < r_.size) node_peer_ = peer;
-    if (const int peer = (node_ ^ 1) * size + place_; peer < r_.size) network_peer_ = peer;
-    if (r_.size <= size) network_peer_.reset();
+    // Neighbours on the node, and ranks of one place on the nodes around, exchange; who has no partner looks on.
+    if (const int peer = node_ * size + (place_ ^ 1); (place_ ^ 1) < size && peer < r_.size) node_peers_.push_back(peer);
+    for (const int step : {1, -1, 2, -2}) {
+      const int node = ((node_ + step) % nodes + nodes) % nodes, peer = node * size + place_;
+      if (node != node_ && peer < r_.size && std::find(network_peers_.begin(), network_peers_.end(), peer) == network_peers_.end()) network_peers_.push_back(peer);
+    }
     world_.resize(static_cast<std::size_t>(r_.size));
     std::iota(world_.begin(), world_.end(), 0);
   }
@@ -47,8 +49,8 @@ class Probe {
   Links run() {
     Shares mine;
     mine.memory = memory();
-    mine.node = exchanges(node_peer_, place_ < 2);
-    mine.network = exchanges(network_peer_, place_ == 0);
+    mine.node = exchanges(node_peers_, place_ < 2);
+    mine.network = exchanges(network_peers_, place_ == 0);
     const auto all = gather(mine);
     Links links;
     combine(all, &Shares::memory, links.memory);
@@ -66,10 +68,7 @@ class Probe {
   }
   void meet() { gather(char{}); }
 
-  void copy(std::size_t bytes) {
-    const auto length = static_cast<std::int64_t>(bytes);
-    copy_box({source_.data(), {length}, {1}, 1}, {target_.data(), {length}, {1}, 1});
-  }
+  void copy(std::int64_t bytes) { copy_box({source_->data(), {bytes}, {1}, 1}, {target_->data(), {bytes}, {1}, 1}); }
 
   double copy_rate(double seconds) {
     copy(copied_bytes);  // the first touches fresh pages
@@ -96,59 +95,50 @@ class Probe {
     return share;
   }
 
-  void finish(std::array<MPI_Request, 2>& requests, int peer) {
-    const auto done = [&] {
-      const std::scoped_lock hold(r_.lock);
-      int flag = 0;
-      check_mpi(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &flag, MPI_STATUSES_IGNORE), "measuring a link");
-      return flag != 0;
-    };
-    for (int spin = 0; spin < 2000; ++spin) {  // a sleep would be measured with it
-      if (done()) return;
-      if (spin % 50 == 49) sched_yield();
+  /// Both ways at once with each peer, as transfers go; `bytes` each way in all.
+  void exchange(const std::vector<int>& peers, std::int64_t bytes) {
+    std::vector<Exchange> sends, receives;
+    const auto share = bytes / static_cast<std::int64_t>(peers.size());
+    for (std::size_t k = 0; k < peers.size(); ++k) {
+      const auto box = [&](const Block& block) {
+        return StridedBox{.base = block.data() + static_cast<std::int64_t>(k) * share, .extents = {share}, .strides = {1}, .block = &block};
+      };
+      sends.push_back({peers[k], {box(*source_)}});
+      receives.push_back({peers[k], {box(*target_)}});
     }
-    wait_for(done, {.what = "measuring links", .ticket = &ticket_, .peers = [peer] { return std::vector<int>{peer}; }});
+    const auto transfer = post_phase(ticket_, exchanged_++, std::move(sends), std::move(receives), {source_, target_});
+    if (transfer) transfer->wait();
   }
 
-  void exchange(int peer, std::size_t bytes) {
-    std::array<MPI_Request, 2> requests{MPI_REQUEST_NULL, MPI_REQUEST_NULL};
-    {
-      const std::scoped_lock hold(r_.lock);
-      const auto count = static_cast<int>(bytes);
-      check_mpi(MPI_Irecv(target_.data(), count, MPI_BYTE, peer, tag, r_.base, &requests[0]), "measuring a link");
-      check_mpi(MPI_Isend(source_.data(), count, MPI_BYTE, peer, tag, r_.base, &requests[1]), "measuring a link");
-    }
-    finish(requests, peer);
-  }
-
-  /// Seconds of one exchange, as many being made as take the time there is for them; all ranks call it, the busy ones exchange.
-  double exchange_time(std::optional<int> peer) {
-    const auto timed = [&](int times) {
+  /// Bytes a second, each way, of exchanges that take the time there is for them; all ranks call it, those with peers exchange.
+  double exchange_rate(const std::vector<int>& peers) {
+    const auto timed = [&](std::int64_t bytes) {
       const auto start = now();
-      for (int k = 0; k < times; ++k) exchange(*peer, exchanged_bytes);
-      return (now() - start) / times;
+      if (!peers.empty()) exchange(peers, bytes);
+      return peers.empty() ? 0 : now() - start;
     };
     meet();
-    if (peer) exchange(*peer, exchanged_bytes);  // the first sets connections up
+    timed(least_exchanged);  // the first sets connections up
     meet();
-    const auto once = gather(peer ? timed(1) : 0);
+    const auto once = gather(timed(least_exchanged));
     const auto slowest = std::max(1e-6, *std::max_element(once.begin(), once.end()));
-    const auto times = static_cast<int>(std::clamp(exchange_seconds / slowest, 1.0, 64.0));
-    return peer ? timed(times) : 0;
+    const auto bytes = static_cast<std::int64_t>(std::clamp(exchange_seconds / slowest, 1.0, static_cast<double>(most_exchanged / least_exchanged))) * least_exchanged;
+    meet();
+    const double seconds = timed(bytes);
+    return seconds > 0 ? static_cast<double>(bytes) / seconds : 0;
   }
 
-  Share exchanges(std::optional<int> peer, bool first) {
+  Share exchanges(const std::vector<int>& peers, bool first) {
     Share share;
-    const auto rate = [](double seconds) { return seconds > 0 ? static_cast<double>(exchanged_bytes) / seconds : 0; };
-    share.shared = rate(exchange_time(peer));
-    const auto alone = first ? peer : std::nullopt;
-    share.alone = rate(exchange_time(alone));
+    share.shared = exchange_rate(peers);
+    const auto alone = first ? peers : std::vector<int>();
+    share.alone = exchange_rate(alone);
     meet();
-    if (!alone) return share;
+    if (alone.empty()) return share;
     // The best of several rounds: in the others somebody else had the core.
     for (int round = 0; round < ping_rounds; ++round) {
       const auto start = now();
-      for (int k = 0; k < pings; ++k) exchange(*alone, 8);
+      for (int k = 0; k < pings; ++k) exchange(alone, 64);
       const auto each = (now() - start) / pings;
       share.latency = round == 0 ? each : std::min(share.latency, each);
     }
@@ -177,23 +167,19 @@ class Probe {
 
   Runtime& r_ = runtime();
   const Ticket& ticket_;
-  std::vector<std::byte> source_, target_;
+  std::shared_ptr<Block> source_, target_;
   std::vector<int> world_;
   int node_ = 0, place_ = 0;
-  std::optional<int> node_peer_, network_peer_;
-  std::uint32_t phase_ = 1;
+  std::vector<int> node_peers_{}, network_peers_{};
+  std::uint32_t phase_ = 1, exchanged_ = 1;
 };
 
 }  // namespace
 
 Links measure_links(const Ticket& ticket) {
-  auto probe = std::make_unique<Probe>(ticket);
-  try {
-    return probe->run();
-  } catch (...) {
-    static_cast<void>(probe.release());  // MPI may still write to its buffers
-    throw;
-  }
+  std::optional<Probe> probe;
+  run_local_part("calibrate", [&] { probe.emplace(ticket); });
+  return probe->run();
 }
 
 }  // namespace meshwise::detail

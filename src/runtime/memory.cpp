@@ -137,6 +137,14 @@ void MemoryAccount::ask(std::size_t bytes) {
   if (bytes > std::size_t{1} << 60) throw refusal(bytes, "no machine has that much");
 }
 
+bool MemoryAccount::system_has(std::uint64_t bytes) {
+  constexpr std::int64_t worth_a_look = 1 << 20;
+  const auto wanted = static_cast<std::int64_t>(bytes);
+  if (unlooked_.fetch_add(wanted) + wanted < worth_a_look) return true;
+  unlooked_ = 0;
+  return wanted <= memory_available();
+}
+
 void MemoryAccount::shift(std::int64_t bytes) {
   const std::int64_t now = live_ += bytes;
   for (auto before = peak_.load(); before < now && !peak_.compare_exchange_weak(before, now);) {

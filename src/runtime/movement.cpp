@@ -1,4 +1,6 @@
 // A call's exchange from its post to its end: what goes by messages (transport.cpp) and what goes over the node (node_exchange.cpp).
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -11,7 +13,8 @@
 namespace meshwise::detail {
 namespace {
 
-constexpr std::int64_t large_on_node = std::int64_t{4} << 20;  // from here on a copy is worth waking a thread for
+/// From here on a copy on the node is worth waking a thread for.
+std::int64_t large_on_node() { return runtime().settings.large_from > 0 ? runtime().settings.large_from : std::int64_t{4} << 20; }
 
 // A room in the letter box, and a bound on what the peer has not copied yet.
 void wait_for_room_on_node(const Ticket& ticket, const Exchange& exchange) {
@@ -95,10 +98,11 @@ std::shared_ptr<Transfer> post_phase(const Ticket& ticket, std::uint32_t phase, 
   bool wakes = false;
   run_local_part(movement->words.call.operation.data(), [&] {
     const std::scoped_lock hold(r.lock);
+    movement->number = r.engine.posted++;
     movement->self = r.engine.live.insert(r.engine.live.end(), movement);
     ++r.engine.live_count;
     if (near) start_on_node(*movement, std::move(near_sends), std::move(near_receives), std::move(copies));
-    movement->in_background = movement->copied_bytes >= large_on_node;
+    movement->in_background = movement->copied_bytes >= large_on_node();
     if (movement->in_background) ++r.engine.chunked;
     wakes = start_messages(movement) || movement->in_background;
     part_is_written(*movement);
@@ -118,8 +122,24 @@ std::shared_ptr<Transfer> post(const Ticket& ticket, std::vector<Exchange> sends
 
 bool lends_blocks_to(std::int64_t rank) { return shares_memory_with(static_cast<int>(rank)); }
 
+void Movement::give_up(const std::string& why) {
+  given_up = fmt::format("{}: given up: {}", words.text(), why);
+  for (const auto location : lent_new) runtime().engine.node.store->arena().header(location).unfinished.store(0, std::memory_order_release);
+  done_.store(true, std::memory_order_release);
+}
+
+void Movement::let_go() {
+  keep.clear();
+  tasks.clear();
+  node_tasks.clear();
+  adopted_.clear();
+}
+
 void Movement::wait() {
-  if (done()) return;
+  if (done()) {
+    if (!given_up.empty()) throw CollectiveError(given_up);
+    return;
+  }
   const auto peers = [this] {
     const std::scoped_lock hold(runtime().lock);
     std::vector<int> ranks;

@@ -14,12 +14,14 @@
 namespace meshwise::detail {
 namespace {
 
-constexpr std::int64_t shared_from = std::int64_t{1} << 20;  // a smaller exchange is copied before a second rank could join in
 constexpr int patience = 40;                                 // idle looks before a rank does what another should
 constexpr int bands_at_once = 4;
 constexpr std::int64_t short_run = 512;
 
 NodeExchange& here() { return runtime().engine.node; }
+
+/// A smaller exchange is copied before a second rank could join in.
+std::int64_t shared_from() { return runtime().settings.large_from > 0 ? runtime().settings.large_from : std::int64_t{1} << 20; }
 
 // ---- posting ----
 
@@ -57,7 +59,7 @@ void send_letter(Movement& movement, Exchange&& exchange) {
     letter.add(box, node.store->arena());
     if (box.passing == Passing::copy) copied += box.bytes();
   }
-  if (copied >= shared_from) {
+  if (copied >= shared_from()) {
     NodeTask task{.owner = &movement, .role = NodeTask::Role::sends, .peer = static_cast<int>(exchange.rank), .place = place, .bytes = copied};
     std::size_t words = 0;
     for (auto& box : exchange.boxes) {
@@ -76,6 +78,7 @@ void send_letter(Movement& movement, Exchange&& exchange) {
     node.tasks.push_back(&movement.node_tasks.back());
   }
   node.sent[static_cast<std::size_t>(place)] += static_cast<std::uint64_t>(letter.bytes());
+  ++runtime().engine.heads_sent;
   letter.send(node.out[static_cast<std::size_t>(place)], *node.store);
 }
 
@@ -134,7 +137,7 @@ void open_received(NodeTask& task, const LetterReader& letter) {
   Movement& movement = *task.owner;
   auto adopted = task.adopts_from;
   for (const auto& mine : task.boxes) {
-    const auto theirs = letter.next(mine.extents.size());
+    const auto theirs = letter.next();
     if (arena.is_unfinished(theirs.location)) (mine.passing == Passing::copy ? task.awaited : task.adopted).push_back(theirs.location);
     if (mine.passing != Passing::copy) {
       movement.adopted_[adopted++] = {node.store->adopt(theirs.location, theirs.block_bytes), theirs.offset,
@@ -165,11 +168,13 @@ bool read_letters(NodeExchange& node) {
       if (!at) break;
       if (LetterReader::epoch_of(at) > node.epoch) break;
       any = true;
+      const LetterReader letter(at, *node.store);
       if (LetterReader::epoch_of(at) < node.epoch) {
+        letter.drop_all(*node.store);
         node.in[place].pop();
         continue;
       }
-      const LetterReader letter(at, *node.store);
+      ++runtime().engine.heads_received;
       NodeTask& task = *expected.front();
       const auto ticket = letter.ticket();
       if (!same_call(task.owner->ticket, task.owner->phase, task.bytes, ticket, letter.phase(), letter.bytes())) {
@@ -242,7 +247,7 @@ void open_answered(NodeTask& task) {
   Arena& arena = here().store->arena();
   const std::uint64_t* word = task.shared->words();
   for (const auto& box : task.boxes) {
-    const auto theirs = read_box(word, box.extents.size());
+    const auto theirs = read_box(word);
     std::byte* const to = arena.writable(theirs.location);
     if (!to) return;  // the receiver does without help
     add_strip(task, box, box.strides.data(), theirs.strides, box.base, to + theirs.offset, task.shared->total_bytes);
@@ -366,6 +371,13 @@ int unasked_letter(Runtime& r) {
 
 void drop_node_tasks(NodeExchange& node) {
   for (auto& expected : node.expected) expected.clear();
+  for (const auto* task : node.tasks)
+    for (const auto location : task->lent) node.store->drop(location);
+  for (auto& letters : node.in)
+    while (const auto* const at = letters.front()) {
+      LetterReader(at, *node.store).drop_all(*node.store);
+      letters.pop();
+    }
   node.tasks.clear();
   node.expecting = 0;
   for (std::size_t place = 0; place < node.out.size(); ++place) node.sent[place] = node.out[place].finished();

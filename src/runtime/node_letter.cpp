@@ -18,20 +18,20 @@ std::size_t words_of(const StridedBox& box) { return head_words + box.extents.si
 
 std::uint64_t* write_box(std::uint64_t* word, const StridedBox& box) {
   const auto location = box.block->location();
-  *word++ = static_cast<std::uint64_t>(location.place) << 32 | location.number;
+  *word++ = static_cast<std::uint64_t>(box.extents.size()) << 48 | static_cast<std::uint64_t>(location.place) << 32 | location.number;
   *word++ = static_cast<std::uint64_t>(box.base - box.block->data());
   *word++ = box.block->size();
   for (const auto stride : box.strides) *word++ = static_cast<std::uint64_t>(stride);
   return word;
 }
 
-PlacedBox read_box(const std::uint64_t*& word, std::size_t ndim) {
+PlacedBox read_box(const std::uint64_t*& word) {
   PlacedBox box;
-  box.location = {static_cast<int>(word[0] >> 32), static_cast<std::uint32_t>(word[0])};
+  box.location = {static_cast<int>(word[0] >> 32 & 0xffff), static_cast<std::uint32_t>(word[0])};
   box.offset = word[1];
   box.block_bytes = word[2];
   box.strides = reinterpret_cast<const std::int64_t*>(word + head_words);
-  word += head_words + ndim;
+  word += head_words + (word[0] >> 48);
   return box;
 }
 
@@ -95,6 +95,11 @@ LetterReader::LetterReader(const std::byte* at, ArenaStore& store) {
   } else {
     word_ = reinterpret_cast<const std::uint64_t*>(at + sizeof head_ + in_words(details_.size()));
   }
+}
+
+void LetterReader::drop_all(ArenaStore& store) const {
+  for (const auto* const end = word_ + head_.words; word_ < end;) store.drop(next().location);
+  if (has_shared()) store.drop(shared());
 }
 
 std::uint64_t LetterReader::epoch_of(const std::byte* at) {

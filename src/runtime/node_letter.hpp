@@ -13,7 +13,7 @@
 
 namespace meshwise::detail {
 
-/// Local. A box in somebody's arena: three words, then a stride (bytes) an axis.
+/// Local. A box in somebody's arena: three words (the first also says how many axes it has), then a stride (bytes) an axis.
 struct PlacedBox {
   BlockLocation location;
   std::uint64_t offset = 0;  // of its first element in the block
@@ -23,7 +23,7 @@ struct PlacedBox {
 std::size_t words_of(const StridedBox& box);
 std::uint64_t* write_box(std::uint64_t* word, const StridedBox& box);
 /// Local. Reads a box and moves on to the next.
-PlacedBox read_box(const std::uint64_t*& word, std::size_t ndim);
+PlacedBox read_box(const std::uint64_t*& word);
 
 struct LetterHead {
   std::uint64_t list = 0, sequence = 0, hash = 0;
@@ -68,7 +68,9 @@ class LetterReader {
   std::uint32_t phase() const { return head_.phase; }
   std::int64_t bytes() const { return head_.bytes; }
   /// Local. The next box; they are read in order.
-  PlacedBox next(std::size_t ndim) const { return read_box(word_, ndim); }
+  PlacedBox next() const { return read_box(word_); }
+  /// Local. Drops the references of a letter that nobody will act on.
+  void drop_all(ArenaStore& store) const;
   bool has_shared() const { return head_.shared_place >= 0; }
   BlockLocation shared() const { return {head_.shared_place, head_.shared_number}; }
   std::size_t shared_bytes() const { return head_.shared_bytes; }

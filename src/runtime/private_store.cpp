@@ -54,13 +54,13 @@ void PrivateStore::trim() {
   pooled_ = 0;
 }
 
-std::byte* PrivateStore::obtain(std::size_t bytes) {
+std::byte* PrivateStore::obtain(std::size_t bytes, bool empty) {
   const std::size_t capacity = memory_of(bytes);
-  if (bytes < pooled_from) return static_cast<std::byte*>(::operator new (bytes, std::align_val_t{block_alignment}, std::nothrow));
-  if (static_cast<std::int64_t>(capacity) > memory_available()) {
+  if (!empty && !memory_account().system_has(capacity)) {
     trim();
-    if (static_cast<std::int64_t>(capacity) > memory_available()) return nullptr;
+    if (!memory_account().system_has(capacity)) return nullptr;
   }
+  if (bytes < pooled_from) return static_cast<std::byte*>(::operator new (bytes, std::align_val_t{block_alignment}, std::nothrow));
   void* data = mmap(nullptr, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (data == MAP_FAILED) {
     trim();
@@ -68,6 +68,8 @@ std::byte* PrivateStore::obtain(std::size_t bytes) {
     if (data == MAP_FAILED) return nullptr;
   }
   if (capacity >= huge_from) madvise(data, capacity, MADV_HUGEPAGE);
+  // Taken now, so that the next look at the machine sees it.
+  if (!empty) madvise(data, capacity, MADV_POPULATE_WRITE);
   return static_cast<std::byte*>(data);
 }
 
@@ -76,7 +78,7 @@ std::shared_ptr<Block> PrivateStore::make(std::size_t bytes, bool empty) {
   memory_account().ask(empty ? 0 : bytes);
   std::byte* data = empty || size < pooled_from ? nullptr : from_pool(memory_of(size));
   if (!data) {
-    data = obtain(size);
+    data = obtain(size, empty);
     if (!data) throw memory_account().refusal(bytes, "the system has no more");
     if (empty) {
       const std::scoped_lock hold(lock_);
@@ -126,6 +128,7 @@ bool PrivateStore::take_pages(const Block& block, std::size_t, std::size_t bytes
   const auto partial = partial_.find(block.data());
   if (partial == partial_.end()) return false;
   memory_account().ask(bytes);
+  if (!memory_account().system_has(bytes)) throw memory_account().refusal(bytes, "the system has no more");
   partial->second += static_cast<std::int64_t>(bytes);
   memory_account().back(static_cast<std::int64_t>(bytes));
   return true;

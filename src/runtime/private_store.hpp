@@ -27,7 +27,7 @@ class PrivateStore final : public PagedStore {
 
  private:
   std::shared_ptr<Block> make(std::size_t bytes, bool empty);
-  std::byte* obtain(std::size_t bytes);
+  std::byte* obtain(std::size_t bytes, bool empty);
   std::byte* from_pool(std::size_t capacity);
 
   std::atomic<std::int64_t> pooled_{0};

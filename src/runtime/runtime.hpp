@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "meshwise/plan/topology.hpp"
+#include "runtime/agreement.hpp"
 #include "runtime/control.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/failure.hpp"
@@ -36,7 +37,7 @@ struct Runtime {
   std::vector<int> node_ranks;  // the world ranks on this node, ascending
   std::int64_t largest_block = std::numeric_limits<std::int64_t>::max();
   bool crowded = false;         // more ranks on this node than cores: who waits makes room
-  int agreements = 0;           // depth of agree(f): local failures are agreed there, not sticky
+  Agreements agreements;        // under way: local failures are agreed there, not sticky
 
   std::mutex lock;  // of engine, rolls, groups' making, and of the library's MPI calls that progress could meet
   Engine engine;

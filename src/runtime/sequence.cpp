@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "meshwise/base/error.hpp"
+#include "meshwise/runtime/environment.hpp"
 #include "meshwise/runtime/transport.hpp"
 #include "runtime/runtime.hpp"
 
@@ -15,14 +16,7 @@ namespace {
 constexpr std::uint64_t pair_salt = 0x70616972;
 
 void check_entry(const Runtime& r, std::string_view operation) {
-  if (!r.running()) {
-    throw Error(
-        r.life.load() == Life::before
-            ? fmt::format("{}: there is no Environment yet. Make one first: `meshwise::Environment env(argc, argv);`", operation)
-            : fmt::format("{}: the Environment has ended, and with it every operation. Arrays keep their metadata; keep the Environment "
-                          "until the last operation.",
-                          operation));
-  }
+  check_running(operation);
   if (!on_main_thread()) {
     throw Error(
         fmt::format("{}: called on another thread than the one that made the Environment. Collective calls come from that thread alone; "
@@ -69,6 +63,7 @@ Ticket enter_call(const Call& call, std::initializer_list<const DeviceList*> lis
   Runtime& r = runtime();
   check_entry(r, call.operation);
   r.failure.raise();
+  r.agreements.raise();
   delay(r);
   if (!r.threads) poll();
   const bool with_history = r.settings.check != Check::off;
@@ -113,6 +108,7 @@ Ticket enter_world_call(const Call& call) {
   Runtime& r = runtime();
   check_entry(r, call.operation);
   r.failure.raise();
+  r.agreements.raise();
   delay(r);
   if (!r.threads) poll();
   const Ticket ticket = r.ledger.enter(*r.world, call, r.settings.check != Check::off);

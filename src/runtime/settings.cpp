@@ -5,7 +5,6 @@
 
 #include <charconv>
 #include <cmath>
-#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -13,6 +12,8 @@
 
 namespace meshwise::detail {
 namespace {
+
+constexpr std::int64_t largest_chunk = std::int64_t{1} << 30;
 
 [[noreturn]] void refuse(const std::string& name, const std::string& value, std::string_view allowed) {
   throw Error(fmt::format("{}={} is not a setting meshwise knows: it may be {}. Set it in rank 0's environment, which governs all ranks.",
@@ -119,8 +120,8 @@ Settings parse_settings(std::map<std::string, std::string> given) {
   read.seconds("MESHWISE_REPORT_AFTER", settings.report_after);
   read.whole("MESHWISE_NODE_SIZE", 0, settings.node_size);
   read.whole("MESHWISE_CHUNK_BYTES", 1, settings.chunk_bytes);
-  if (settings.chunk_bytes > std::numeric_limits<int>::max()) {
-    refuse("MESHWISE_CHUNK_BYTES", settings.given.at("MESHWISE_CHUNK_BYTES"), "at most 2147483647: MPI counts are ints");
+  if (settings.chunk_bytes > largest_chunk) {
+    refuse("MESHWISE_CHUNK_BYTES", settings.given.at("MESHWISE_CHUNK_BYTES"), fmt::format("at most {}: MPI counts are ints", largest_chunk));
   }
   read.whole("MESHWISE_WINDOW", 1, settings.window);
   read.whole("MESHWISE_RUN_AHEAD", 1, settings.run_ahead);
@@ -131,6 +132,7 @@ Settings parse_settings(std::map<std::string, std::string> given) {
   read.whole("MESHWISE_TAG_BOUND", 1, settings.tag_bound);
   read.whole("MESHWISE_MEMORY_LIMIT", 0, settings.memory_limit);
   read.whole("MESHWISE_POOL_BYTES", 0, settings.pool_bytes);
+  read.whole("MESHWISE_LARGE_FROM", 0, settings.large_from);
   return settings;
 }
 

@@ -21,7 +21,7 @@ struct Settings {
   double report_after = 30;
   std::int64_t node_size = 0;  // 0: as found
   std::int64_t chunk_bytes = std::int64_t{1} << 20;
-  std::int64_t window = 8;  // chunks in flight a pair and direction
+  std::int64_t window = 16;  // chunks in flight a pair and direction
   std::int64_t run_ahead = std::int64_t{256} << 20;
   std::uint64_t delay_seed = 0;
   std::int64_t max_communicators = 1024;
@@ -33,6 +33,7 @@ struct Settings {
   bool arena = true;                      // ranks of a node share memory
   std::int64_t failing_rank = -1;         // the tests' allocation hook: this rank's allocation number failing_allocation fails
   std::int64_t failing_allocation = 0;
+  std::int64_t large_from = 0;            // the tests' size from which copies on a node are shared, cut and streamed; 0: as measured
 };
 
 /// Local. The MESHWISE_* variables of this process.

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "meshwise/base/error.hpp"
+#include "meshwise/runtime/environment.hpp"
 #include "meshwise/runtime/watch.hpp"
 #include "runtime/runtime.hpp"
 
@@ -16,17 +17,15 @@ void test_leave_early(const char* words) { fail_everywhere(std::make_exception_p
 // Messages of the calls that were left stay on the old communicators, where nobody looks for them.
 void test_start_in_step() {
   Runtime& r = runtime();
-  const std::scoped_lock hold(r.lock);
-  drop_requests(r.engine);
-  for (auto& [ranks, group] : r.groups.known) {
-    if (group && group->communicator != MPI_COMM_NULL) r.groups.spoiled.push_back(group->communicator);
-  }
-  r.groups.known.clear();
+  const auto voided = [&] {
+    const std::scoped_lock hold(r.lock);
+    return void_engine(r, "its test was left early");
+  }();
   r.ledger.restart();
   r.failure.clear();
   r.callback = {};
-  r.agreements = 0;
-  if (r.size > 1) begin_engine(r);
+  r.agreements.forget();
+  if (r.size > 1) barrier();
 }
 
 void test_progress() { progress(); }

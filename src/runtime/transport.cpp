@@ -10,15 +10,13 @@
 #include <utility>
 
 #include "meshwise/base/error.hpp"
+#include "meshwise/plan/staging.hpp"
 #include "meshwise/runtime/watch.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/runtime.hpp"
 
 namespace meshwise::detail {
 namespace {
-
-constexpr std::int64_t staging_budget = std::int64_t{16}
-                                        << 20;  // each way; a pair may always have one buffer, else ranks could starve in a circle
 
 // Of what a peer may not have looked at yet: it lies in that peer's memory, outside of every account.
 std::int64_t eager_limit() { return std::min(runtime().settings.run_ahead, std::int64_t{16} << 20); }
@@ -30,9 +28,10 @@ Lane& lane_of(const Task& task) {
   return lanes[static_cast<std::size_t>(task.peer)];
 }
 
+// A pair may always have one buffer, else ranks could starve in a circle.
 bool take_staging(Engine& engine, bool sending, bool first_of_pair, std::int64_t size, Staging& staging) {
   auto& used = engine.staged[sending ? 1 : 0];
-  if (!first_of_pair && used + size > staging_budget) return false;
+  if (!first_of_pair && used + size > most_staging) return false;
   used += size;
   const auto fits =
       std::find_if(engine.spare.begin(), engine.spare.end(), [&](const Staging& s) { return s.size >= size && s.size <= 2 * size + 4096; });
@@ -90,12 +89,15 @@ void pump(Lane& lane, bool sending) {
   }
 }
 
-// Lanes that had to stop for want of staging go on when some comes back.
+// Lanes that had to stop for want of staging go on in turn when some comes back.
 void pump_all(bool sending) {
   Engine& engine = runtime().engine;
-  if (engine.staged[sending ? 1 : 0] + runtime().settings.chunk_bytes > staging_budget) return;
-  for (auto& lane : sending ? engine.out : engine.in) {
-    if (!lane.data.empty()) pump(lane, sending);
+  auto& lanes = sending ? engine.out : engine.in;
+  std::size_t& turn = engine.turn[sending ? 1 : 0];
+  for (std::size_t seen = 0; seen < lanes.size(); ++seen) {
+    if (engine.staged[sending ? 1 : 0] + runtime().settings.chunk_bytes > most_staging) return;
+    turn = (turn + 1) % lanes.size();
+    if (!lanes[turn].data.empty()) pump(lanes[turn], sending);
   }
 }
 
@@ -131,6 +133,7 @@ void send_head(Task& task) {
                  : MPI_Isend(task.head.data(), count, MPI_BYTE, task.peer, head_tag, r.data, &request),
             "sending");
   ++r.engine.messages_sent;
+  ++r.engine.heads_sent;
   r.engine.bytes_sent += header.inline_bytes;
   if (!small) {
     lane.data.push_back(&task);
@@ -229,6 +232,7 @@ void on_head_received(int peer, std::int64_t bytes) {
   Lane& lane = r.engine.in[static_cast<std::size_t>(peer)];
   Task& task = *lane.heads.front();
   lane.head_posted = false;
+  ++r.engine.heads_received;
   Header header;
   std::string_view text;
   const bool whole = bytes >= static_cast<std::int64_t>(sizeof header);

@@ -200,6 +200,7 @@ void wait_for(FunctionRef<bool()> done, const Waiting& waiting) {
       if (r.failure.kind() == FailureKind::communication) long_wait.join_report();
       r.failure.raise();
     }
+    if (!waiting.through_agreement) r.agreements.raise();
     if (turn % 64 == 0) long_wait.look(Clock::now());
     backoff.pause();
   }

@@ -30,10 +30,11 @@ struct Waiting {
   const Words* words = nullptr;               // of the call, where the ledger may have forgotten it
   FunctionRef<std::vector<int>()> peers{};    // the ranks it needs
   bool through_failure = false;               // a goodbye goes on after a failure
+  bool through_agreement = false;             // a verdict is reached when an agreement breaks up
   bool on_node = false;                       // for ranks that share memory with this one: soon over, if they are there
 };
 
-/// Local. Polls until done() (called without the lock). Throws: the sticky failure; CommunicationError at MESHWISE_TIMEOUT.
+/// Local. Polls until done() (called without the lock). Throws: the sticky failure; inside agree(), that another rank has left it; CommunicationError at MESHWISE_TIMEOUT.
 void wait_for(FunctionRef<bool()> done, const Waiting& waiting);
 
 /// Local. The main thread's wait as other threads may see it. Filled only once a wait has lasted some milliseconds.

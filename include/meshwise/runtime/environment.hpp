@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "meshwise/placement/device.hpp"
@@ -19,27 +20,37 @@
 namespace meshwise {
 
 namespace detail {
-/// Local. An MPI communicator without mpi.h; interop_mpi.hpp makes one of an MPI_Comm.
+/// Local. An MPI communicator without mpi.h.
 struct CommunicatorHandle {
   const void* communicator = nullptr;  // points to an MPI_Comm
 };
+/// Local. Which type MPI_Comm is: interop_mpi.hpp says it, since it is an int with one MPI and a pointer with another.
+template <class T>
+struct IsCommunicator : std::false_type {};
+
+/// Local. What every Collective call and every read of an array's values asks first. Throws: Error unless the Environment lives.
+void check_running(std::string_view operation);
 }  // namespace detail
 
 /// Collective. The library's life: starts MPI unless the program did (then never finalizes it), and makes the world's devices, one
 /// per rank, or MESHWISE_DEVICES_PER_RANK. Without mpirun it is one process. Rank 0's MESHWISE_* settings govern.
 ///
-/// The destructor is a polled goodbye; while an exception unwinds it tells the other ranks and ends the job. Arrays may outlive it.
+/// The destructor is a polled goodbye; while an exception unwinds it tells the other ranks and ends the job. Arrays may outlive it: shape, dtype,
+/// sharding and the like stay readable, operations and reads of values throw Error. A LocalArray is plain memory and stays what it is.
 class Environment {
  public:
   Environment();
   Environment(int& argc, char**& argv);
-  /// Collective over the communicator (`#include <meshwise/runtime/interop_mpi.hpp>` to pass an MPI_Comm): the world is its group.
-  explicit Environment(detail::CommunicatorHandle communicator);
+  /// Collective over the communicator, an MPI_Comm (`#include <meshwise/runtime/interop_mpi.hpp>`): the world is its group. It is duplicated, never freed.
+  template <class Communicator>
+    requires(detail::IsCommunicator<Communicator>::value)
+  explicit Environment(const Communicator& communicator) : Environment(detail::CommunicatorHandle{&communicator}) {}
   ~Environment();
   Environment(const Environment&) = delete;
   Environment& operator=(const Environment&) = delete;
 
  private:
+  explicit Environment(detail::CommunicatorHandle communicator);
   int exceptions_at_start_ = 0;
 };
 

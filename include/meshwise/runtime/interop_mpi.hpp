@@ -1,5 +1,5 @@
 #pragma once
-// The one opt-in header that shows MPI: `mw::Environment env(mw::communicator(comm))`.
+// The one opt-in header that shows MPI: `mw::Environment env(comm)`.
 
 #include <mpi.h>
 
@@ -7,8 +7,10 @@
 
 namespace meshwise {
 
-/// Local. Wraps an MPI communicator for Environment; it is duplicated there, never freed.
-inline detail::CommunicatorHandle communicator(const MPI_Comm& comm) { return {&comm}; }
+namespace detail {
+template <>
+struct IsCommunicator<MPI_Comm> : std::true_type {};
+}  // namespace detail
 
 /// Local. The library's own duplicate: for querying size and rank; library traffic travels on others.
 MPI_Comm world_communicator();
