@@ -1,6 +1,9 @@
 // ranks: 1 2 3 4 6 8
 // devices_per_rank: 8 4@2
 // variant: lockstep ranks=4 MESHWISE_CHECK=lockstep
+// variant: private ranks=4 MESHWISE_STORE=private
+// variant: nodes2 ranks=4 MESHWISE_NODE_SIZE=2
+// variant: unchecked ranks=4 MESHWISE_CHECK=off
 // timeout: 240
 // Operations that only move values, on random layouts, against loops over the whole arrays.
 #include <gtest/gtest.h>
@@ -184,6 +187,40 @@ TEST_P(Moves, HoldTheirValues) {
                    at.erase(at.begin());
                    return p.at(at);
                  }), what + " broadcast_to");
+  }
+}
+
+// A result with an axis that the movement doesn't know, whole on devices that had no part of it: no block of it can be lent as it is.
+TEST(NewAxes, BesideAnInteger) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    RandomPlacement random(seed);
+    const auto mesh = random.mesh();
+    const mw::Shape shape{1 + random.below(9), 1 + random.below(5)};
+    const auto p = Plain::counting(shape);
+    const auto x = mw::device_put(p.array(), mw::NamedSharding(mesh, random.spec(mesh, 2)));
+    const auto i = random.below(shape[0]);
+    const auto row = build({1, shape[1]}, [&](auto at) { return p.at({i, at[1]}); });
+    const auto what = fmt::format("seed {}: row {} of {} {}", seed, i, mw::type_string(x), x.sharding());
+    expect_equal(mw::getitem(x, {mw::none, i}), row, what);
+    expect_equal(mw::getitem(x, {i, mw::none}), row, what);
+    expect_equal(mw::getitem(x, {i, Slice(), mw::none}), Plain{{shape[1], 1}, row.values}, what);
+  }
+}
+
+// With two devices a rank, ranks 0 and 1 each read from the other and each hand on what they read.
+TEST(NewAxes, BesideAnIntegerOnRanksThatReadFromEachOther) {
+  if (mw::devices().size() < 8) GTEST_SKIP() << "needs 8 devices";
+  const auto mesh = mw::make_mesh({2, 2, 2}, {"a", "b", "c"}, {.devices = mw::DeviceList{3, 1, 0, 2, 6, 7, 5, 4}});
+  const auto p = Plain::counting({3, 4});
+  for (int placing = 0; placing < 27; ++placing) {
+    std::vector<std::vector<std::string>> axes(3);  // of the rows, of the columns, of neither
+    auto rest = static_cast<std::size_t>(placing);
+    for (const auto* name : {"a", "b", "c"}) {
+      axes[rest % 3].emplace_back(name);
+      rest /= 3;
+    }
+    const auto x = mw::device_put(p.array(), mw::NamedSharding(mesh, mw::P(axes[0], axes[1])));
+    expect_equal(mw::getitem(x, {mw::none, std::int64_t{1}}), Plain{{1, 4}, {4, 5, 6, 7}}, fmt::format("{}", x.sharding()));
   }
 }
 

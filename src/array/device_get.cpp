@@ -27,17 +27,20 @@ Sharding every_rank() {
 LocalArray get(const Array& x, const Sharding& target, std::string_view operation) {
   const Call call{operation, mix(mix(hash_text(operation), hash_type(x)), target.hash()), x.dtype(), &x.shape()};
   auto ticket = enter_world_call(call);
-  check_alive(x, operation, "x");
-  if (!x.committed()) {
-    if (local_positions(target.devices()).empty()) return LocalArray(Shape{0}, x.dtype());
-    LocalArray own(x.shape(), x.dtype());
-    copy_values(uncommitted_box(x, Index::whole(x.shape())), own);
-    return own;
-  }
-  auto moved = place(x, target, ticket);
-  settle(moved.shards, moved.transfer);
-  if (moved.shards.empty()) return LocalArray(Shape{0}, x.dtype());
-  return moved.shards.front().data;
+  check_placement(x, target, operation, "x");
+  LocalArray value;
+  run_local_part(operation, [&] {
+    value = LocalArray(Shape{0}, x.dtype());
+    if (x.committed()) {
+      auto moved = place(x, target, ticket);
+      settle(moved.shards, moved.transfer);
+      if (!moved.shards.empty()) value = moved.shards.front().data;
+    } else if (!local_positions(target.devices()).empty()) {
+      value = LocalArray(x.shape(), x.dtype());
+      copy_values(uncommitted_box(x, Index::whole(x.shape())), value);
+    }
+  });
+  return value;
 }
 
 }  // namespace

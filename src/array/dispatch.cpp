@@ -17,6 +17,13 @@ LocalArray literal_block(const Request& request, const Operand& operand) {
   return out;
 }
 
+/// A literal that does not fit is everybody's error; what follows may be one rank's.
+void check_literals(const Request& request) {
+  alignas(16) std::byte value[16];
+  for (const auto& operand : request.operands)
+    if (operand.array() == nullptr) operand.scalar()->store(request.literal_dtype, value);
+}
+
 /// Every process computes the whole: no operand is committed.
 Array compute_everywhere(const Request& request) {
   std::vector<LocalArray> inputs;
@@ -39,8 +46,7 @@ class Execution {
 
   Array run() {
     gather_operands();
-    std::vector<LocalShard> shards;
-    run_local_part(request_.operation, [&] { shards = compute(); });
+    auto shards = compute();
     if (request_.reduction) finish(shards);
     if (how_.in_place) return make_sharded_array(request_.shape, request_.dtype, layout_.result, true, std::move(shards));
     auto moved = run_reshard(shards, how_.computed, layout_.result, request_.shape, request_.dtype, ticket_);
@@ -86,9 +92,7 @@ class Execution {
   void finish(std::vector<LocalShard>& shards) {
     combine_groups(shards);
     if (request_.reduction->finish)
-      run_local_part(request_.operation, [&] {
-        for (auto& shard : shards) shard.data = request_.reduction->finish(shard.data);
-      });
+      for (auto& shard : shards) shard.data = request_.reduction->finish(shard.data);
   }
 
   /// Devices that hold partials of one result box combine them; groups in the order of their first position, so that ranks in several agree.
@@ -144,13 +148,17 @@ class Execution {
 
 Array dispatch(const Request& request) {
   const auto negotiated = negotiate(request);
+  check_literals(request);
   if (negotiated.layout == nullptr) {
     if (request.as_recipe && all_recipes(request)) return make_recipe_array(request.as_recipe(request.operands[0].array()->state()->recipe));
     Array result;
     run_local_part(request.operation, [&] { result = compute_everywhere(request); });
     return result;
   }
-  return Execution(request, negotiated).run();
+  // From here on all that can go wrong is this rank's alone: the rules have been applied.
+  Array result;
+  run_local_part(request.operation, [&] { result = Execution(request, negotiated).run(); });
+  return result;
 }
 
 }  // namespace meshwise::detail

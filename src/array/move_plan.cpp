@@ -157,9 +157,10 @@ class Maker {
 
   /// Whether a piece that the plan hands over between processes is taken as a block: the same answer at both ends.
   bool is_lent(std::size_t job, const Piece& piece) const {
+    if (piece.action != Action::hand_over || !lends_blocks_to(piece.source.rank == process_index() ? piece.target.rank : piece.source.rank)) return false;
     const auto& target = jobs_[job].movement.target;
-    return piece.action == Action::hand_over && lends_blocks_to(piece.source.rank == process_index() ? piece.target.rank : piece.source.rank) &&
-           covers(target, target.box_at(*devices_.position_of(piece.target.id)), piece.box);
+    // Another device's new block of the very same box, however the movement came to it.
+    return piece.from_new || covers(target, target.box_at(*devices_.position_of(piece.target.id)), piece.box);
   }
 
   Source source_of(std::size_t j, const Device& device) const {
@@ -182,8 +183,19 @@ class Maker {
     return window_is_fair(memory.box, block->size());
   }
 
+  /// Whether an earlier device of its process has the same box: it shares that one's block, unless each is lent one.
+  bool is_twin(const Device& device) const {
+    const auto position = *devices_.position_of(device.id);
+    const auto each = devices_.devices_per_rank();
+    const auto held = target_.box_at(position);
+    for (auto id = device.rank * each; id < (device.rank + 1) * each; ++id)
+      if (const auto other = devices_.position_of(id); other && *other < position && target_.box_at(*other) == held) return true;
+    return false;
+  }
+
   void send(std::size_t job, Piece piece) {
     const bool lent = is_lent(job, piece);
+    if (piece.action == Action::hand_over && !lent && is_twin(piece.target)) return;
     PlannedBox memory;
     if (piece.from_new) {
       const auto position = *devices_.position_of(piece.source.id);
@@ -192,7 +204,10 @@ class Maker {
       if (at->way == PlannedShard::Way::window) {
         memory = at->window;  // of an old block after all
       } else {
-        memory = memory_of(jobs_[job].movement.target, at->held, row_major_strides(at->shape), item_, piece.box);
+        memory.box.itemsize = item_;
+        memory.box.extents = at->shape.lengths();
+        memory.box.strides = row_major_strides(at->shape);
+        for (auto& stride : memory.box.strides) stride *= static_cast<std::int64_t>(item_);
         memory.shard = static_cast<std::size_t>(at - out_.shards.begin());
         memory.box.fresh = true;
       }
