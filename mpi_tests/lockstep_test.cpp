@@ -33,6 +33,20 @@ TEST(Lockstep, TargetsThatDiffer) {
   EXPECT_NE(text.find("make_array_from_process_local_data"), std::string::npos) << text;
 }
 
+TEST(Lockstep, U019_EachRankAsksForASliceOfItsOwn) {
+  const auto mesh = mw::make_mesh({4}, {"x"});
+  const auto x = mw::device_put(mw::full({8, 10000}, 1.0), NamedSharding(mesh, P("x")));
+  const auto me = mw::process_index();
+  const auto mine = x.addressable_data(0);  // what each of them wanted is there already
+  ASSERT_EQ(mine.shape(), mw::Shape({2, 10000}));
+  EXPECT_EQ(mine.view<float>()[0], 1.0f);
+  const auto text = mismatch([&] { static_cast<void>(x[mw::Slice(2 * me, 2 * me + 2)]); });
+  for (const auto* word : {"arguments differ between ranks 0 and 1", "[0:2, 0:10000] of float32[8@x,10000]", "[2:4, 0:10000]", "addressable_shards"})
+    EXPECT_NE(text.find(word), std::string::npos) << text;
+  EXPECT_EQ(mw::sum(x).item<float>(), 80000.0f);
+  EXPECT_EQ(mw::sum(x[mw::Slice(2, 4)]).item<float>(), 20000.0f);
+}
+
 TEST(Lockstep, EverythingElseStillWorks) {
   const auto mesh = mw::make_mesh({2, 2}, {"x", "y"});
   const auto x = mw::device_put(mw::arange(36.0).reshape({6, 6}), NamedSharding(mesh, P("x", "y")));

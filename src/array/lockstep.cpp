@@ -79,14 +79,18 @@ void compare_values(const LocalArray& values, std::string_view operation) {
                                   operation, other, name(values.dtype()), joined(values.shape()), said[0], said[other], other, at));
 }
 
-void compare_placements(const Array& x, const Sharding& target, std::string_view operation) {
-  const auto ticket = enter_world_call({"placements", 0});
-  const auto other = first_other(mix(hash_type(x), target.hash()), ticket);
+void compare_arguments(std::string_view operation, std::uint64_t hash, FunctionRef<std::string()> words, std::string_view cure) {
+  const auto ticket = enter_world_call({"arguments", 0});
+  const auto other = first_other(hash, ticket);
   if (other == 0) return;
-  const auto said = all_gather_text(fmt::format("{} to {}", type_string(x), to_string(target)), ticket);
-  throw MismatchError(fmt::format("{}: arguments differ between ranks 0 and {}: rank 0 places {}, rank {} places {}. Every rank passes the same target; for data that each rank has a piece "
-                                  "of, use make_array_from_process_local_data.",
-                                  operation, other, said[0], other, said[other]));
+  const auto said = all_gather_text(words(), ticket);
+  throw MismatchError(fmt::format("{}: arguments differ between ranks 0 and {}: rank 0 {}, rank {} {}. {}", operation, other, said[0], other, said[other], cure));
+}
+
+void compare_placements(const Array& x, const Sharding& target, std::string_view operation) {
+  compare_arguments(
+      operation, mix(hash_type(x), target.hash()), [&] { return fmt::format("places {} to {}", type_string(x), to_string(target)); },
+      "Every rank passes the same target; for data that each rank has a piece of, use make_array_from_process_local_data.");
 }
 
 }  // namespace meshwise::detail

@@ -5,8 +5,12 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <span>
+#include <string>
 
 #include "array/dispatch.hpp"
+#include "array/lockstep.hpp"
+#include "meshwise/base/hash.hpp"
 #include "meshwise/ops/manipulate.hpp"
 
 namespace meshwise {
@@ -48,6 +52,23 @@ std::vector<IndexExpression> expanded(const std::vector<IndexExpression>& items,
   return out;
 }
 
+/// MESHWISE_CHECK=lockstep: a rank that asks for a piece of its own would be handed a mixture of everybody's.
+void compare_items(const Array& x, std::span<const IndexItem> items, std::string_view operation) {
+  std::uint64_t hash = 0;
+  for (const auto& item : items) hash = detail::mix(detail::mix(hash, item.start), detail::mix(item.stop, item.step));
+  const auto words = [&] {
+    std::string text;
+    for (const auto& item : items) {
+      text += text.empty() ? "" : ", ";
+      if (item.kind == IndexItem::Kind::new_axis) text += "None";
+      else if (item.kind == IndexItem::Kind::integer) text += fmt::format("{}", item.start);
+      else text += item.step == 1 ? fmt::format("{}:{}", item.start, item.stop) : fmt::format("{}:{}:{}", item.start, item.stop, item.step);
+    }
+    return fmt::format("takes [{}] of {}", text, type_string(x));
+  };
+  detail::compare_arguments(operation, hash, words, "Every rank asks for the same piece of the global array; what a rank has itself are its addressable_shards().");
+}
+
 Array get(const Array& x, const std::vector<IndexExpression>& items, LayoutRule rule, std::string_view operation) {
   const Operand operand(x);
   detail::Request request;
@@ -85,6 +106,7 @@ Array get(const Array& x, const std::vector<IndexExpression>& items, LayoutRule 
     }
     request.attributes.items.push_back(seen);
   }
+  if (detail::in_lockstep()) compare_items(x, request.attributes.items, operation);
   return detail::dispatch_moves(request, {&move, 1});
 }
 
