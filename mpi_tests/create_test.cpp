@@ -148,6 +148,49 @@ TEST(Create, LiteralsTakeTheirDefaultDtype) {
   EXPECT_FALSE(mw::zeros({4}).committed());
 }
 
+TEST(Create, ListsOfElementsBecomeArrays) {
+  const std::vector<std::int64_t> six{5, 6, 7, 8, 9, 10};
+  const std::span<const std::int64_t> window(six.data() + 1, 4);
+  EXPECT_EQ(mw::asarray(window).shape(), Shape{4});
+  EXPECT_EQ(values<std::int64_t>(mw::asarray(window)), (std::vector<std::int64_t>{6, 7, 8, 9}));
+  EXPECT_EQ(mw::asarray(window, {2, 2}).shape(), (Shape{2, 2}));
+  EXPECT_THROW(mw::asarray(window, {3}), mw::ShapeError);
+  EXPECT_EQ(values<std::int16_t>(mw::asarray(std::array<std::int16_t, 2>{3, 4})), (std::vector<std::int16_t>{3, 4}));
+  const auto flags = mw::asarray(std::vector<bool>{true, false, true});
+  EXPECT_EQ(flags.dtype(), mw::bool_);
+  EXPECT_EQ(values<bool>(flags), (std::vector<bool>{true, false, true}));
+  EXPECT_EQ(mw::asarray(std::vector<bool>{true, false}, {2, 1}).shape(), (Shape{2, 1}));
+  const auto table = mw::asarray(std::vector<std::vector<double>>{{1, 2}, {3, 4}, {5, 6}});
+  EXPECT_EQ(mw::type_string(table), "float64[3,2]");
+  EXPECT_EQ(values<double>(table), (std::vector<double>{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(values<bool>(mw::asarray(std::vector<std::vector<bool>>{{true}, {false}})), (std::vector<bool>{true, false}));
+  const float square[2][2] = {{1, 2}, {3, 4}};
+  EXPECT_EQ(values<float>(mw::asarray(square)), (std::vector<float>{1, 2, 3, 4}));
+  EXPECT_EQ(mw::asarray(std::vector<float>{}).shape(), Shape{0});
+  EXPECT_EQ(mw::asarray(std::vector<std::vector<float>>{}).shape(), (Shape{0, 0}));
+  EXPECT_EQ(mw::asarray(std::vector<std::vector<float>>(3)).shape(), (Shape{3, 0}));
+  const auto ragged = message<mw::ShapeError>([] { mw::asarray(std::vector<std::vector<int>>{{1, 2}, {3}}); });
+  EXPECT_NE(ragged.find("depth 1 have 2 and 1"), std::string::npos) << ragged;
+  EXPECT_EQ(static_cast<float>(values<mw::float16_t>(mw::asarray(mw::float16_t(2.5f)))[0]), 2.5f);
+  EXPECT_EQ(mw::asarray(mw::bfloat16_t(1.0f), mw::float64).dtype(), mw::float64);
+}
+
+TEST(Create, BytesOnDevicesCountReplicas) {
+  const auto n = mw::devices().size();
+  const auto mesh = all_devices();
+  EXPECT_EQ(mw::zeros({8, 16}).on_device_bytes(), 512);
+  EXPECT_EQ(mw::device_put(mw::zeros({5}, mw::complex64), mw::devices()[n - 1]).on_device_bytes(), 40);
+  const auto split = mw::device_put(mw::zeros({2 * n, 4}, mw::float64), NamedSharding(mesh, P("x")));
+  EXPECT_EQ(split.on_device_bytes(), 64 * n);  // (2, 4) on each
+  EXPECT_EQ(split.nbytes(), 64 * n);
+  const auto copied = mw::device_put(mw::zeros({3}, mw::int16), NamedSharding(mesh, P()));
+  EXPECT_EQ(copied.on_device_bytes(), 6 * n);
+  EXPECT_EQ(copied.nbytes(), 6);
+  const auto uneven = mw::device_put(mw::zeros({2 * n + 1}), NamedSharding(mesh, P("x")));
+  EXPECT_EQ(uneven.on_device_bytes(), 12 * n);  // the largest shard has 3 elements
+  EXPECT_EQ(mw::device_put(mw::zeros({0, 4}), NamedSharding(mesh, P("x"))).on_device_bytes(), 0);
+}
+
 TEST(UserCases, U011_ZerosLikeKeepsThePlacement) {
   const auto n = mw::devices().size();
   const NamedSharding s(all_devices(), P("x"));

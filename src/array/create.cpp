@@ -169,6 +169,11 @@ Array asarray(const Array& x, std::optional<Dtype> dtype) {
   return dtype && *dtype != x.dtype() ? x.astype(*dtype) : x;
 }
 
+void detail::check_list_length(std::int64_t axis, std::int64_t first, std::int64_t length) {
+  if (length != first)
+    throw ShapeError(fmt::format("asarray: the lists at depth {} have {} and {} elements; they must be equally long", axis, first, length));
+}
+
 namespace {
 
 /// The shape of nested lists, read off their first elements; every list of one depth must be as long.
@@ -180,9 +185,7 @@ Shape nested_shape(const std::vector<NestedValues>& items) {
 }
 
 void flatten(const std::vector<NestedValues>& items, const Shape& shape, std::int64_t depth, std::vector<Scalar>& out) {
-  if (static_cast<std::int64_t>(items.size()) != shape[depth])
-    throw ShapeError(fmt::format("asarray: the lists at depth {} have {} and {} elements; they must be equally long", depth, shape[depth],
-                                 items.size()));
+  detail::check_list_length(depth, shape[depth], static_cast<std::int64_t>(items.size()));
   const bool innermost = depth + 1 == shape.ndim();
   for (const auto& item : items) {
     if (item.value.has_value() != innermost)

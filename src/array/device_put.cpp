@@ -130,7 +130,9 @@ Array device_put(const Array& x, const Sharding& target, PutOptions options) { r
 
 Array device_put(const Array& x, const Device& target, PutOptions options) { return device_put(x, SingleDeviceSharding(target), options); }
 
-Array device_put(const Array& x) {
+Array device_put(const Array& x, const Target& target, PutOptions options) {
+  if (const auto* device = std::get_if<Device>(&target)) return device_put(x, *device, options);
+  if (const auto* sharding = std::get_if<Sharding>(&target)) return device_put(x, *sharding, options);
   detail::check_alive(x, "device_put", "x");
   return x;
 }

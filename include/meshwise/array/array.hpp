@@ -55,7 +55,7 @@ class Array {
   std::int64_t ndim() const;
   std::int64_t size() const;
   std::int64_t itemsize() const;
-  /// Local. Bytes of the value, replicas not counted; and of all shards on all devices.
+  /// Local. Bytes of the value, replicas not counted; and of the largest shard times the devices, replicas counted.
   std::int64_t nbytes() const;
   std::int64_t on_device_bytes() const;
   const Sharding& sharding() const;

@@ -1,15 +1,75 @@
 #pragma once
 // Making arrays. Creations are recipes: uncommitted, no memory until placed, and then only each device's own box.
 
+#include <algorithm>
+#include <complex>
+#include <concepts>
+#include <cstdint>
 #include <functional>
 #include <initializer_list>
 #include <optional>
+#include <ranges>
 #include <span>
+#include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "meshwise/array/array.hpp"
 
 namespace meshwise {
+
+namespace detail {
+/// Local. Lists of lists of ... of elements: what the elements are, and how many lists stand around each.
+template <class T>
+struct Nesting {
+  using Innermost = T;
+  static constexpr std::int64_t depth = 0;
+};
+template <class T>
+  requires std::ranges::random_access_range<const T> && std::ranges::sized_range<const T> && (!std::convertible_to<const T&, std::string_view>)
+struct Nesting<T> {
+  using Items = Nesting<std::ranges::range_value_t<const T>>;
+  using Innermost = typename Items::Innermost;
+  static constexpr std::int64_t depth = 1 + Items::depth;
+};
+template <class T>
+concept ElementList = Nesting<T>::depth > 0 && Element<typename Nesting<T>::Innermost>;
+
+/// Local. Throws: ShapeError when a list at `axis` has not the length that the first one there has.
+void check_list_length(std::int64_t axis, std::int64_t first, std::int64_t length);
+
+template <class T>
+void read_lengths(const T& values, std::int64_t axis, Shape& shape) {
+  shape[axis] = std::ranges::ssize(values);
+  if constexpr (Nesting<T>::depth > 1)
+    if (shape[axis] > 0) read_lengths(*std::ranges::begin(values), axis + 1, shape);
+}
+
+template <class T, class E>
+E* copy_elements(const T& values, std::int64_t axis, const Shape& shape, E* out) {
+  check_list_length(axis, shape[axis], std::ranges::ssize(values));
+  if constexpr (Nesting<T>::depth == 1) {
+    return std::ranges::copy(values, out).out;
+  } else {
+    for (const auto& items : values) out = copy_elements(items, axis + 1, shape, out);
+    return out;
+  }
+}
+
+template <ElementList T>
+LocalArray local_copy(const T& values) {
+  using E = typename Nesting<T>::Innermost;
+  Shape shape(std::vector<std::int64_t>(static_cast<std::size_t>(Nesting<T>::depth)));
+  read_lengths(values, 0, shape);
+  LocalArray out(shape, dtype_of<E>());
+  copy_elements(values, 0, shape, out.mutable_view<E>().data());
+  return out;
+}
+}  // namespace detail
+
+/// Local. Values in this process's memory: a number, lists of elements, lists of such lists, a LocalArray.
+template <class T>
+concept HostValues = std::is_arithmetic_v<T> || Element<T> || detail::ElementList<T> || std::same_as<T, LocalArray>;
 
 /// Collective. shape -> dtype[shape] of zeros, of ones, of `value` (the literal's default dtype unless given).
 Array zeros(const Shape& shape, Dtype dtype = float32);
@@ -34,16 +94,19 @@ Array full_like(const Array& x, const Scalar& value, std::optional<Dtype> dtype 
 Array asarray(const Scalar& value, std::optional<Dtype> dtype = {});
 Array asarray(const LocalArray& values, std::optional<Dtype> dtype = {});
 template <class T>
-Array asarray(std::span<const T> values, const Shape& shape) {
-  return asarray(LocalArray::from(values, shape));
+  requires std::same_as<T, float16_t> || std::same_as<T, bfloat16_t>
+Array asarray(T value, std::optional<Dtype> dtype = {}) {
+  return asarray(LocalArray::from(std::span<const T>(&value, 1), {}), dtype);
 }
-template <class T>
-requires(!std::same_as<T, bool>) Array asarray(const std::vector<T>& values) {
-  return asarray(std::span<const T>(values), {static_cast<std::int64_t>(values.size())});
+/// Collective. [n] of a list of n elements (std::vector, std::span, std::array), [n, m] of n lists of m, and so on; or their elements, in order,
+/// as `shape`. Throws: ShapeError when lists differ in length, or their elements do not fill the shape.
+template <detail::ElementList T>
+Array asarray(const T& values) {
+  return asarray(detail::local_copy(values));
 }
-template <class T>
-requires(!std::same_as<T, bool>) Array asarray(const std::vector<T>& values, const Shape& shape) {
-  return asarray(std::span<const T>(values), shape);
+template <detail::ElementList T>
+Array asarray(const T& values, const Shape& shape) {
+  return asarray(detail::local_copy(values).reshaped(shape));
 }
 Array asarray(const Array& x, std::optional<Dtype> dtype = {});
 /// Collective. Nested literals: asarray({{1, 2}, {3, 4}}) is int32[2,2]. Throws: ShapeError when rows differ in length.

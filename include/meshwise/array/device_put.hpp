@@ -1,8 +1,9 @@
 #pragma once
 // Placing and moving: a new array, and the old one until you drop it.
 
-#include <string>
-#include <vector>
+#include <concepts>
+#include <cstdint>
+#include <initializer_list>
 
 #include "meshwise/array/array.hpp"
 #include "meshwise/array/create.hpp"
@@ -21,25 +22,20 @@ struct PutOptions {
 Array device_put(const Array& x, const Sharding& target, PutOptions options = {});
 Array device_put(const Array& x, const Device& target, PutOptions options = {});
 /// Collective. No target: x itself, flag unchanged.
-Array device_put(const Array& x);
-/// Collective. Every leaf; `target` is one target for all leaves or a tree that is a prefix of the data's. All leaves are checked before any byte moves.
+Array device_put(const Array& x, const Target& target = {}, PutOptions options = {});
+/// Collective. Every leaf; `target` is none, one target for all leaves, or a tree that is a prefix of the data's. All leaves are checked before any
+/// byte moves. The data may be what a Tree is made from: device_put(std::tuple{x, 1.0}, s) is a tuple of two arrays.
 /// Throws: PlacementError naming the key path and what was found on both sides.
-Tree device_put(const Tree& tree, const ShardingTree& target, PutOptions options = {});
+Tree device_put(const Tree& tree, const ShardingTree& target = {}, PutOptions options = {});
 
-/// Collective. Host values: every rank passes the same and keeps its own part.
-template <class T>
-  requires std::is_arithmetic_v<T>
-Array device_put(T value, const Target& target) {
-  return std::visit(
-      [&](const auto& t) {
-        if constexpr (std::same_as<std::remove_cvref_t<decltype(t)>, std::monostate>) return asarray(Scalar(value));
-        else return device_put(asarray(Scalar(value)), t);
-      },
-      target);
+/// Collective. Host values as asarray takes them: every rank passes the same and keeps its own part. No target: uncommitted, on the default device.
+template <HostValues T>
+Array device_put(const T& values, const Target& target = {}, PutOptions options = {}) {
+  return device_put(asarray(values), target, options);
 }
-template <class T, class Where>
-Array device_put(const std::vector<T>& values, const Where& target) {
-  return device_put(asarray(values), target);
+template <std::convertible_to<Target> Where = Target>
+Array device_put(std::initializer_list<NestedValues> values, const Where& target = {}, PutOptions options = {}) {
+  return device_put(asarray(values), Target(target), options);
 }
 
 /// Local. Data that only rank `root` has; shape and dtype are given on every rank.

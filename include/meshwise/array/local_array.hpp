@@ -1,6 +1,8 @@
 #pragma once
 // Values in this rank's memory: shape, dtype, strides, no placement. It can't be mistaken for an Array.
 
+#include <complex>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -15,6 +17,11 @@
 #include "meshwise/runtime/block_store.hpp"
 
 namespace meshwise {
+
+/// Local. A C++ type that has a dtype: an element of arrays.
+template <class T>
+concept Element = (std::integral<T> && sizeof(T) <= 8) || std::same_as<T, float> || std::same_as<T, double> || std::same_as<T, float16_t> ||
+                  std::same_as<T, bfloat16_t> || std::same_as<T, std::complex<float>> || std::same_as<T, std::complex<double>>;
 
 /// Local. A typed strided window: v(i, j) by axes, v[k] the k-th element in row-major order, and iteration in that order.
 template <class T>
@@ -77,7 +84,7 @@ class LocalArray {
   /// Local. A window on a block: `offset` in bytes, strides in elements. Without a block it has a shape and no memory yet.
   LocalArray(Shape shape, Dtype dtype, std::shared_ptr<detail::Block> block, std::size_t offset, PerAxis<std::int64_t> strides);
   /// Local. A copy of `values`, row-major. Throws: ShapeError when their number is not the shape's.
-  template <class T>
+  template <Element T>
   static LocalArray from(std::span<const T> values, const Shape& shape) {
     LocalArray out(shape, dtype_of<T>());
     out.check_count(static_cast<std::int64_t>(values.size()));

@@ -1,17 +1,48 @@
 #pragma once
 // Trees of arrays (JAX's pytrees): string-keyed maps, lists, tuples, nested; and trees of targets beside them.
 
+#include <concepts>
+#include <cstdint>
 #include <initializer_list>
 #include <map>
 #include <string>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "meshwise/array/array.hpp"
+#include "meshwise/array/create.hpp"
 #include "meshwise/placement/sharding.hpp"
 
 namespace meshwise {
+
+template <class Leaf>
+class BasicTree;
+
+namespace detail {
+/// Local. What becomes a leaf: what converts to one; for arrays also host values.
+template <class T, class Leaf>
+concept LeafLike = std::convertible_to<const T&, Leaf> || (std::same_as<Leaf, Array> && HostValues<T>);
+
+template <class T>
+concept StringMap = std::same_as<typename T::key_type, std::string> && requires(const T& map, const std::string& key) {
+  { map.at(key) } -> std::same_as<const typename T::mapped_type&>;
+};
+
+/// Local. What becomes a tree: trees, leaves, and vectors, tuples and string-keyed maps of what does.
+template <class T, class Leaf>
+inline constexpr bool is_tree_like = LeafLike<T, Leaf>;
+template <class Leaf>
+inline constexpr bool is_tree_like<BasicTree<Leaf>, Leaf> = true;
+template <class T, class Leaf>
+inline constexpr bool is_tree_like<std::vector<T>, Leaf> = LeafLike<std::vector<T>, Leaf> || is_tree_like<T, Leaf>;
+template <class... T, class Leaf>
+inline constexpr bool is_tree_like<std::tuple<T...>, Leaf> = (is_tree_like<std::remove_cvref_t<T>, Leaf> && ...);
+template <StringMap T, class Leaf>
+inline constexpr bool is_tree_like<T, Leaf> = is_tree_like<typename T::mapped_type, Leaf>;
+}  // namespace detail
 
 /// Local. A leaf, a dict (keys in sorted order), a list, a tuple, or none (no leaf). Kinds differ: a list is not a tuple.
 ///
@@ -24,13 +55,32 @@ class BasicTree {
 
   BasicTree() = default;
   BasicTree(Leaf leaf) : kind_(Kind::leaf), leaf_(std::move(leaf)) {}
-  template <class Other>
-    requires(std::convertible_to<Other, Leaf> && !std::same_as<std::remove_cvref_t<Other>, BasicTree> &&
-             !std::same_as<std::remove_cvref_t<Other>, Leaf>)
-  BasicTree(Other&& other) : BasicTree(Leaf(std::forward<Other>(other))) {}
   BasicTree(std::initializer_list<std::pair<const std::string, BasicTree>> entries) : kind_(Kind::dict), entries_(entries) {}
-  explicit BasicTree(Entries entries) : kind_(Kind::dict), entries_(std::move(entries)) {}
-  explicit BasicTree(std::vector<BasicTree> items) : kind_(Kind::list), items_(std::move(items)) {}
+  BasicTree(Entries entries) : kind_(Kind::dict), entries_(std::move(entries)) {}
+  BasicTree(std::vector<BasicTree> items) : kind_(Kind::list), items_(std::move(items)) {}
+  /// Collective where there are host values, which become arrays by asarray; else Local. A leaf; a list of a vector, a tuple of a tuple, a dict of a
+  /// string-keyed map, of what converts to a tree, nested. A std::vector of numbers is values: one leaf.
+  template <class T>
+    requires(!std::same_as<T, BasicTree> && !std::same_as<T, Leaf> && detail::LeafLike<T, Leaf>)
+  BasicTree(const T& leaf) : kind_(Kind::leaf) {
+    if constexpr (std::same_as<T, Item>) *this = leaf.tree();
+    else if constexpr (std::convertible_to<const T&, Leaf>) leaf_ = leaf;
+    else leaf_ = asarray(leaf);
+  }
+  template <class T>
+    requires(!detail::LeafLike<std::vector<T>, Leaf> && detail::is_tree_like<T, Leaf>)
+  BasicTree(const std::vector<T>& items) : kind_(Kind::list), items_(items.begin(), items.end()) {}
+  template <class... T>
+    requires detail::is_tree_like<std::tuple<T...>, Leaf>
+  BasicTree(const std::tuple<T...>& items)
+      : kind_(Kind::tuple), items_(std::apply([](const auto&... item) { return std::vector<BasicTree>{BasicTree(item)...}; }, items)) {}
+  template <detail::StringMap T>
+    requires detail::is_tree_like<T, Leaf>
+  BasicTree(const T& entries) : kind_(Kind::dict) {
+    std::map<std::string, const typename T::mapped_type*> sorted;  // a hash map's order may differ between ranks, and asarray is collective
+    for (const auto& [key, value] : entries) sorted.emplace(key, &value);
+    for (const auto& [key, value] : sorted) entries_.emplace(key, *value);
+  }
   static BasicTree list(std::vector<BasicTree> items) { return BasicTree(std::move(items)); }
   static BasicTree tuple(std::vector<BasicTree> items) {
     BasicTree t(std::move(items));
@@ -49,6 +99,11 @@ class BasicTree {
   class Item;
   Item operator[](const std::string& key) const;
   Item operator[](const char* key) const;
+  /// Local. An item of a list or tuple. Throws: IndexError beyond it. A template, so that [0] is no null `const char*`.
+  template <std::integral I>
+  Item operator[](I position) const {
+    return Item(*this)[position];
+  }
   /// Local. Adds or replaces an entry of a dict (an empty tree becomes one).
   void set(const std::string& key, BasicTree value);
 
