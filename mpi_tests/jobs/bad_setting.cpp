@@ -2,7 +2,7 @@
 // ranks: 1 4
 // env: MESHWISE_CHUNK_BYTES=many
 // exit: nonzero
-// within: 6
+// within: 5
 // once: MESHWISE_CHUNK_BYTES=many is not a setting meshwise knows: it may be a whole number of at least 1
 #include "support/runtime_calls.hpp"
 

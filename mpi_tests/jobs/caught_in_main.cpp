@@ -1,7 +1,7 @@
 // The Environment is unwound by an exception that main catches and forgets: the other ranks are told, and the job still fails.
 // ranks: 2 4
 // exit: nonzero
-// within: 6
+// within: 5
 // prints: rank 1 left its Environment by an exception, after #0 barrier
 #include <cstdio>
 

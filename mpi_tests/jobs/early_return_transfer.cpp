@@ -1,7 +1,7 @@
 // One rank returns from main while another waits for its data.
 // ranks: 2 4
 // exit: nonzero
-// within: 8
+// within: 5
 // prints: rank 1 ended its Environment while rank 0 is in #0 move float32.8,16., which needs it
 #include "support/runtime_calls.hpp"
 

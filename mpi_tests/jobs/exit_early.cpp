@@ -1,6 +1,6 @@
 // U-118: std::exit(0) on every rank while the Environment lives.
 // ranks: 1 2 4
-// within: 6
+// within: 5
 // never: MPI_ABORT|without calling|terminate called
 #include <cstdlib>
 

@@ -1,7 +1,7 @@
 // std::exit(3) on one rank while others wait for it.
 // ranks: 2 4
 // exit: nonzero
-// within: 6
+// within: 5
 #include <cstdlib>
 
 #include "support/runtime_calls.hpp"

@@ -2,8 +2,9 @@
 // ranks: 2 4 8
 // hosts: 2x2
 // exit: nonzero
-// within: 8
+// within: 5
 // once: rank 1 died
+// leaves: nothing
 #include <unistd.h>
 #include <csignal>
 

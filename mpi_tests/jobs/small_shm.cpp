@@ -1,5 +1,7 @@
-// /dev/shm of 1 MiB, as some containers have it (and Open MPI told to keep its own files elsewhere): the arena does not live there.
+// A /dev/shm of 1 or 64 MiB, as containers have it, or none (and Open MPI told to keep its own files elsewhere): the arena does not live there.
 // ranks: 2 4
+// variant: container ranks=4 SHM=size=64m
+// variant: none ranks=4 SHM=none
 // env: OMPI_MCA_btl_vader_backing_directory=/tmp
 // within: 20
 #include <sched.h>
@@ -7,12 +9,17 @@
 
 #include <meshwise/meshwise.hpp>
 
+#include <cstdlib>
+#include <string>
+
 namespace mw = meshwise;
 
 int main(int argc, char** argv) {
+  const char* const given = std::getenv("SHM");
+  const std::string shm = given != nullptr ? given : "size=1m";
   // Where that is not allowed the program still runs, with the machine's own.
   if (unshare(CLONE_NEWNS) == 0 && mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0)
-    if (mount("small", "/dev/shm", "tmpfs", 0, "size=1m") != 0) return 2;
+    if (mount("small", "/dev/shm", "tmpfs", shm == "none" ? MS_RDONLY : 0, shm == "none" ? "" : shm.c_str()) != 0) return 2;
   const mw::Environment env(argc, argv);
   const auto n = mw::process_count();
   const auto mesh = mw::make_mesh({n}, {"x"});

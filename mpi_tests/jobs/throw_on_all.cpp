@@ -2,7 +2,7 @@
 // ranks: 1 2 8
 // devices_per_rank: 8
 // exit: nonzero
-// within: 6
+// within: 5
 // once: the words of all ranks
 // never: terminate called
 #include "support/runtime_calls.hpp"

@@ -2,7 +2,7 @@
 // ranks: 8
 // env: MESHWISE_NODE_SIZE=2
 // exit: nonzero
-// within: 6
+// within: 5
 // once: the words of all nodes
 // never: terminate called
 #include "support/runtime_calls.hpp"

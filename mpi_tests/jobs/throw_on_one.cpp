@@ -2,9 +2,10 @@
 // ranks: 2 4 8
 // hosts: 2x2 4x1
 // exit: nonzero
-// within: 6
+// within: 5
 // once: the words of the last rank
 // never: terminate called
+// leaves: nothing
 #include "support/runtime_calls.hpp"
 
 int main(int argc, char** argv) {
