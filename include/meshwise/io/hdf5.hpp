@@ -29,7 +29,7 @@ struct WriteOptions {
 
 /// Synchronising. x as the dataset of that name (`/a/b/c` makes the groups), contiguous; each rank writes its own boxes, each distinct
 /// box once. When it returns the data are on disk. A new file appears complete or not at all, and then replaces an old one of its name;
-/// with `append` the dataset appears complete or not at all.
+/// with `append` the dataset does too, but a kill in the milliseconds in which HDF5 writes its own tables can damage the file.
 ///
 /// Throws, the same on every rank: CheckpointError with the path and the system's words (no space, no permission, the dataset is there
 /// already), leaving nothing behind; MismatchError when ranks pass different names, shapes or dtypes, before the file is touched; DonatedError.
