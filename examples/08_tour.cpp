@@ -1,5 +1,5 @@
 // A tour: placing, trees, moving, costs and pictures, data from files and callbacks.
-// Run: scripts/run_mpirun.sh -n 8 build/examples/tour
+// Run: scripts/run_mpirun.sh -n 8 build/examples/tour, or MESHWISE_DEVICES_PER_RANK=8 build/examples/tour
 
 #include <meshwise/meshwise.hpp>
 
@@ -17,7 +17,15 @@ int main(int argc, char** argv) {
   auto u = mw::ones({8, 16});                            // a recipe: uncommitted, no memory yet
   auto a = mw::device_put(u, NamedSharding(mesh, P("data", "model")));
   auto b = mw::device_put(u, NamedSharding(mesh, P("model", "data")));
-  mw::print("{} {}\n", (a + b).sharding().spec(), (b + a).sharding().spec());
+  auto r = mw::device_put(u, NamedSharding(mesh, P()));
+  auto one = mw::device_put(u, mw::devices()[3]);
+  mw::print("{} {}\n", (a + b).sharding().spec(), (b + a).sharding().spec());  // once, by rank 0
+  mw::print("{} {}\n", (a + r).sharding().spec(), (r + a).sharding().spec());
+  try {
+    a + one;
+  } catch (const mw::CommitmentError& error) {
+    mw::print("{}\n", error.what());  // the same on every rank
+  }
 
   // 2. Trees
   mw::Tree tree{{"w", mw::ones({8, 16})}, {"b", mw::zeros({16})}};

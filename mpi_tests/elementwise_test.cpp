@@ -1,5 +1,6 @@
 // ranks: 1 2 3 4 6 8
 // devices_per_rank: 8
+// variant: private ranks=4 MESHWISE_STORE=private
 // Elementwise operations on arrays of any layout against plain loops; the values of each function on its own are the conformance vectors'.
 #include <gtest/gtest.h>
 
@@ -212,6 +213,51 @@ TEST(Elementwise, WhatIsUncommittedStaysSoAndRecipesCastAsRecipes) {
   EXPECT_TRUE((there + 1).committed());
   EXPECT_EQ((x + there).sharding().devices().ids(), std::vector<std::int64_t>{d.id});
   EXPECT_EQ(values<float>(x.astype(mw::float32) + there), (std::vector<float>{0, 2, 4, 6, 8, 10, 12, 14}));
+}
+
+// SEMANTICS 5.1: on different meshes over one ordered list of devices nothing merges; the operand with most tiles says mesh and spec, the first of equals.
+TEST(Elementwise, OfDifferentMeshesOverTheSameDevicesMostTilesWin) {
+  NEED_DEVICES(4);
+  const auto over = [](const std::vector<std::int64_t>& sizes, const std::vector<std::string>& names) {
+    return mw::make_mesh(sizes, names, {.devices = mw::devices().first(4)});
+  };
+  const auto square = over({2, 2}, {"a", "b"}), other = over({2, 2}, {"c", "d"}), row = over({4}, {"x"});
+  const auto host = mw::arange(32).reshape({4, 8});
+  const auto on = [&](const mw::Mesh& mesh, const mw::PartitionSpec& spec) { return mw::device_put(host, NamedSharding(mesh, spec)); };
+  struct Pair {
+    Array first, second;
+    bool tie;  // else the second has more tiles
+  };
+  const Pair pairs[] = {
+      {on(square, P("a", "b")), on(row, P("x")), true},
+      {on(square, P("a")), on(other, P("d")), true},
+      {on(square, P("a")), on(other, P(nullptr, "d")), true},  // on one mesh they would merge
+      {on(square, P()), on(other, P()), true},
+      {on(square, P("b")), on(row, P(nullptr, "x")), false},
+      {on(square, P()), on(row, P("x")), false},
+      {on(row, P()), on(square, P(nullptr, "b")), false},
+      {on(other, P("c")), on(square, P(std::vector<std::string>{"b", "a"})), false},
+  };
+  std::vector<std::int32_t> twice;
+  for (std::int32_t i = 0; i < 32; ++i) twice.push_back(2 * i);
+  for (const auto& [x, y, tie] : pairs) {
+    const auto forth = x + y, back = y + x;
+    const auto what = fmt::format("{} and {}", x.sharding(), y.sharding());
+    const auto& first = tie ? x : y;
+    EXPECT_EQ(forth.sharding().spec(), first.sharding().spec()) << what;
+    EXPECT_EQ(forth.sharding().mesh(), first.sharding().mesh()) << what;
+    EXPECT_EQ(back.sharding().spec(), y.sharding().spec()) << what;
+    EXPECT_EQ(back.sharding().mesh(), y.sharding().mesh()) << what;
+    EXPECT_EQ(values<std::int32_t>(forth), twice) << what;
+    EXPECT_EQ(values<std::int32_t>(back), twice) << what;
+  }
+
+  // Of three: the strictly larger one wherever it stands, and those on its mesh merge into it.
+  const auto mask = on(square, P("a")) < 5, half = on(other, P("c")), along = on(other, P(nullptr, "d")), parts = on(row, P("x"));
+  EXPECT_EQ(mw::where(mask, half, parts).sharding(), NamedSharding(row, P("x")));
+  EXPECT_EQ(mw::where(mask, parts, half).sharding(), NamedSharding(row, P("x")));
+  EXPECT_EQ(mw::where(half < 5, mask, along).sharding(), NamedSharding(other, P("c", "d")));
+  EXPECT_EQ(mw::where(mask, half, along).sharding(), NamedSharding(square, P("a")));
 }
 
 TEST(UserCases, U035_TheGlobalShapeStaysGlobal) {

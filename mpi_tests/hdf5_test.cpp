@@ -1,6 +1,7 @@
 // Datasets of ordinary HDF5 files read into every kind of sharding; what cannot be read is one error on all ranks.
 // ranks: 1 2 3 4 6 8
 // devices_per_rank: 8
+// variant: private ranks=4 MESHWISE_STORE=private
 // links: hdf5 mpi
 #include <sys/file.h>
 #include <sys/stat.h>

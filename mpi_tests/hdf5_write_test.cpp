@@ -1,6 +1,7 @@
 // Arrays written as datasets that a plain HDF5 program reads: whole, once, or not at all, and then one error on all ranks.
 // ranks: 1 2 3 4 6 8
 // devices_per_rank: 8
+// variant: private ranks=4 MESHWISE_STORE=private
 // links: hdf5 mpi
 #include <sys/file.h>
 #include <sys/resource.h>
@@ -45,6 +46,16 @@ TEST(Hdf5Write, EveryDtypeAsAPlainProgramReadsItAndBackOntoAnotherMesh) {
   }
   for (const auto dtype : all_dtypes) expect_file(file, fmt::format("/params/{}", mw::name(dtype)), shape, dtype);
   EXPECT_EQ(folder.names(), std::vector<std::string>{"types.h5"});
+}
+
+// scripts/check_h5py.py runs this alone and reads the file by its own account of the values.
+TEST(Hdf5Write, AFileForH5py) {
+  const char* file = std::getenv("MESHWISE_TEST_H5PY");
+  if (file == nullptr) GTEST_SKIP() << "for scripts/check_h5py.py";
+  write(file, "/scalar", test_array({}, Dtype::float64, line(P())));
+  write(file, "/empty", test_array({0, 4}, Dtype::int32, line(P("x"))), {.append = true});
+  for (const auto dtype : all_dtypes)
+    write(file, fmt::format("/params/{}", mw::name(dtype)), test_array({13, 6}, dtype, line(P("x"))), {.append = true});
 }
 
 TEST(Hdf5Write, EveryLayoutOfEveryShape) {

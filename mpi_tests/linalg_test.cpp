@@ -1,5 +1,9 @@
 // ranks: 1 2 3 4 6 8
 // devices_per_rank: 8
+// variant: private ranks=4 MESHWISE_STORE=private
+// variant: nodes2 ranks=4 MESHWISE_NODE_SIZE=2
+// variant: unchecked ranks=4 MESHWISE_CHECK=off
+// variant: lockstep ranks=4 MESHWISE_CHECK=lockstep
 // Products of arrays of any layout against plain loops over letters.
 #include <gtest/gtest.h>
 

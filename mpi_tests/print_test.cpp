@@ -1,5 +1,6 @@
 // ranks: 1 2 3 4 6 8
 // devices_per_rank: 8
+// variant: private ranks=4 MESHWISE_STORE=private
 // Arrays as text. The wanted texts are NumPy 2.4's.
 #include <gtest/gtest.h>
 

@@ -1,5 +1,6 @@
 // ranks: 1 2 3 4 6 8
 // devices_per_rank: 8 4@2
+// variant: private ranks=4 MESHWISE_STORE=private
 // Random numbers against the definition, written down once more here, one element at a time; the same on every layout.
 #include <gtest/gtest.h>
 

@@ -1,16 +1,19 @@
 // ranks: 1 2 3 4 6 8
 // hosts: 2x2 4x1
 // devices_per_rank: 8 4@2 2@3
-// variant: nodes1 ranks=4 MESHWISE_NODE_SIZE=1
-// variant: nodes2 ranks=4 MESHWISE_NODE_SIZE=2
-// variant: nodes3 ranks=4 MESHWISE_NODE_SIZE=3
-// variant: chunks ranks=4 MESHWISE_CHUNK_BYTES=7 MESHWISE_STORE=private
+// variant: nodes1 ranks=4 MESHWISE_NODE_SIZE=1 MESHWISE_TEST_FIRST=6000
+// variant: nodes2 ranks=4 MESHWISE_NODE_SIZE=2 MESHWISE_TEST_FIRST=7000
+// variant: nodes3 ranks=4 MESHWISE_NODE_SIZE=3 MESHWISE_TEST_FIRST=8000
+// variant: chunks ranks=4 MESHWISE_CHUNK_BYTES=7 MESHWISE_STORE=private MESHWISE_TEST_FIRST=4000
 // variant: tags ranks=2 MESHWISE_TAG_BOUND=100 MESHWISE_STORE=private
-// variant: private ranks=2,3,4,8 MESHWISE_STORE=private
+// variant: private ranks=2,3,4,8 MESHWISE_STORE=private MESHWISE_TEST_FIRST=5000
 // variant: runahead ranks=4 MESHWISE_RUN_AHEAD=1000
 // variant: nothread ranks=4 MESHWISE_PROGRESS_THREAD=off
 // variant: crowded ranks=16 MESHWISE_TEST_CHAINS=60
 // variant: portable ranks=3 MESHWISE_KERNELS=portable
+// variant: large ranks=2,3,4 MESHWISE_LARGE_FROM=64 MESHWISE_TEST_FIRST=1000
+// variant: halves ranks=4 MESHWISE_LARGE_FROM=512 MESHWISE_KERNELS=avx2 MESHWISE_TEST_FIRST=2000
+// variant: container ranks=4 OMPI_MCA_btl_vader_single_copy_mechanism=none MESHWISE_STORE=private MESHWISE_CHUNK_BYTES=5000 MESHWISE_TEST_FIRST=3000
 // variant: tcp ranks=4 OMPI_MCA_btl=tcp,self MESHWISE_STORE=private
 // timeout: 240
 #include <gtest/gtest.h>
@@ -26,6 +29,21 @@ namespace {
 
 /// 960 movements, more than 20,000 over all entries of the default suite.
 TEST(Redistribution, RandomMovesHoldTheirValues) { mw::testing::random_chains(1, 320); }
+
+/// Large enough for both ranks to copy, for stores past the caches and for the progress thread; rows, short runs, three axes, uneven.
+TEST(Redistribution, LargeMovesHoldTheirValues) {
+  for (const auto* setting : {"MESHWISE_CHUNK_BYTES", "MESHWISE_LARGE_FROM", "MESHWISE_RUN_AHEAD"})
+    if (!mw::setting(setting).empty()) GTEST_SKIP() << "tiny pieces of large arrays are many";
+  const auto n = mw::devices().size();
+  const auto mesh = mw::make_mesh({n}, {"x"}), reversed = mw::make_mesh({n}, {"x"}, {.devices = mw::devices().reversed()});
+  for (const auto& shape : {mw::Shape{100003, 16}, mw::Shape{1500, 1501}, mw::Shape{37, 511, 65}}) {
+    auto x = mw::device_put(counting(shape, mw::float64), mw::NamedSharding(mesh, mw::P("x")));
+    for (const auto& target : {mw::NamedSharding(mesh, mw::P(nullptr, "x")), mw::NamedSharding(reversed, mw::P("x")), mw::NamedSharding(mesh, mw::P())}) {
+      x = mw::device_put(x, target);
+      ASSERT_EQ(wrong_shards(x), "") << describe(x);
+    }
+  }
+}
 
 TEST(Redistribution, GetBringsTheWholeToEveryRankOrToOne) {
   for (int seed = 1; seed <= 60; ++seed) {

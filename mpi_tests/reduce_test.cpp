@@ -1,5 +1,9 @@
 // ranks: 1 2 3 4 6 8
 // devices_per_rank: 8
+// variant: private ranks=4 MESHWISE_STORE=private
+// variant: nodes2 ranks=4 MESHWISE_NODE_SIZE=2
+// variant: unchecked ranks=4 MESHWISE_CHECK=off
+// variant: lockstep ranks=4 MESHWISE_CHECK=lockstep
 // Reductions over any axes of arrays of any layout against plain loops.
 #include <gtest/gtest.h>
 
@@ -203,6 +207,34 @@ TEST(Reduce, FloatsAccumulateWiderThanTheyAre) {
   EXPECT_EQ(mw::sum(mw::device_put(mw::ones({70000}, mw::bfloat16), s)).astype(mw::float32).item<float>(), 70144.0f);
   EXPECT_EQ(mw::sum(mw::device_put(mw::full({1 << 20}, 16777217.0, mw::float32), s)).item<float>(), 16777216.0f * (1 << 20));
   EXPECT_EQ(mw::mean(mw::device_put(mw::full({3000}, 1e38f), s)).item<float>(), 1e38f);
+}
+
+// The bound that reduce.hpp states, against sums with eleven more bits: of whole arrays, rows and columns, on every layout.
+TEST(Reduce, SumsAreWithinTheStatedBound) {
+  const Shape shape{37, 611};
+  const auto x = mw::random::normal(mw::random::key(5), shape, mw::float64) + 0.1;
+  const auto host = mw::device_get(x);
+  const auto expect_sums = [&](const Array& y, const Axes& axes) {
+    const auto got = mw::device_get(mw::sum(y, axes));
+    const auto narrow = mw::device_get(mw::sum(y.astype(mw::float32), axes));
+    for (std::int64_t at = 0; at < got.size(); ++at) {
+      long double exact = 0, size = 0, exact32 = 0, size32 = 0;
+      std::int64_t n = 0;
+      for (std::int64_t k = 0; k < host.size(); ++k) {
+        const auto to = axes.size() == 2 ? 0 : axes[0] == 0 ? k % shape[1] : k / shape[1];
+        if (to != at) continue;
+        const double v = host.view<double>()[k];
+        const float f = static_cast<float>(v);
+        exact += v, size += std::abs(v), exact32 += f, size32 += std::abs(f), ++n;
+      }
+      const auto share = static_cast<long double>(n - 1) * 0x1p-53L;
+      EXPECT_LE(std::abs(got.view<double>()[at] - exact), share * size) << to_string(y.sharding());
+      EXPECT_LE(std::abs(narrow.view<float>()[at] - exact32), share * size32 + 0x1.001p-24L * std::abs(exact32)) << to_string(y.sharding());
+    }
+  };
+  const auto n = mw::devices().size();
+  for (const auto& spec : {P(), P("x"), P(nullptr, "x")})
+    for (const auto& axes : {Axes{0}, Axes{1}, Axes{0, 1}}) expect_sums(mw::device_put(x, NamedSharding(line(n), spec)), axes);
 }
 
 using support::words;

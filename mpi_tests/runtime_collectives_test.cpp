@@ -6,6 +6,9 @@
 // variant: chunk64 ranks=4 MESHWISE_CHUNK_BYTES=64 MESHWISE_STORE=private
 // variant: lockstep ranks=4 MESHWISE_CHECK=lockstep
 // variant: nothread ranks=4 MESHWISE_PROGRESS_THREAD=off
+// variant: private ranks=4 MESHWISE_STORE=private
+// variant: nodes2 ranks=4 MESHWISE_NODE_SIZE=2
+// variant: unchecked ranks=4 MESHWISE_CHECK=off
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -9,6 +9,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 cd "$root" || exit 1
 status=0
 python3 scripts/check_layers.py || status=1
+python3 scripts/check_readme.py || status=1
 
 mapfile -t files < <(git ls-files -co --exclude-standard '*.hpp' '*.cpp')
 if command -v clang-format >/dev/null; then

@@ -136,7 +136,9 @@ mw::Array create(const std::string& fn, const std::vector<mw::Operand>& a, const
   const auto dtype = dtype_in(kw);
   const auto scalar = [&](std::size_t i) { return *a.at(i).scalar(); };
   if (fn == "arange") return a.size() == 1 ? mw::arange(scalar(0), dtype) : mw::arange(scalar(0), scalar(1), a.size() > 2 ? scalar(2) : mw::Scalar(1), dtype);
-  if (fn == "linspace") return mw::linspace(scalar(0), scalar(1), a.at(2).scalar()->integer(), kw.value("endpoint", true), dtype);
+  // JAX's count where the call gives none.
+  if (fn == "linspace")
+    return mw::linspace(scalar(0), scalar(1), a.size() > 2 ? scalar(2).integer() : 50, kw.value("endpoint", true), dtype);
   if (fn == "zeros") return mw::zeros(shape_of(kw["shape"]), dtype.value_or(mw::float32));
   if (fn == "ones") return mw::ones(shape_of(kw["shape"]), dtype.value_or(mw::float32));
   if (fn == "full") return mw::full(shape_of(kw["shape"]), scalar(0), dtype);
@@ -286,8 +288,6 @@ void promotion(const json& test) {
     }
   } catch (const mw::Error& error) {
     refused = error.what();
-  } catch (const std::out_of_range&) {
-    throw Skip{group + " " + op};
   }
   if (test.contains("error")) return expect(refused.has_value(), "accepted as {}", mw::name(got));
   // Complex numbers have no order here; JAX compares them lexicographically.

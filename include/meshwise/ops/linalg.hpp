@@ -4,7 +4,7 @@
 //   matmul(float32[8@x,16@y], float32[16@y,4]) -> float32[8@x,4]: each device multiplies its blocks, the devices of one x add up.
 //
 // Dtypes promote; the product of small integers keeps its dtype and wraps, bool is or of ands, 16-bit floats accumulate in float32 and round once. Floats are within
-// (n + 2) * eps / 2 * max|x| max|y| of exact for n summed products. On Explicit axes `out_sharding` says the result's spec where it is ambiguous.
+// (n + 2) * eps / 2 * sum|x y| of exact for n summed products. On Explicit axes `out_sharding` says the result's spec where it is ambiguous.
 // All throw ShapeError naming the shapes, ShardingTypeError, CommitmentError, DonatedError.
 
 #include <cstdint>
