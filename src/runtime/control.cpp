@@ -122,6 +122,18 @@ void on_control(const ControlHead& head, std::string_view text) {
       roll.room = (head.flags & room_left) != 0;
       return;
     }
+    case ControlKind::withdraw: {
+      auto& roll = r.rolls.groups[head.hash];
+      if (roll.go) return;  // said already, and on its way
+      roll.off = true;
+      ControlHead answer;
+      answer.kind = ControlKind::off;
+      answer.hash = head.hash;
+      return send_control(head.from, answer, {});
+    }
+    case ControlKind::off:
+      r.rolls.groups[head.hash].off = true;
+      return;
     case ControlKind::left:
       return r.agreements.note(head.sequence, std::string(text), r.ledger.reached(r.world->list, head.sequence));
     case ControlKind::bye:

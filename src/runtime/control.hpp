@@ -17,6 +17,8 @@ enum class ControlKind : std::uint32_t {
   status,   // the answer: how far the sender is, in words and flags
   roll,     // "I stand before making the communicator `hash`", to its first member; flags: room_left
   go,       // its first member: all stand there; flags: room_left when all have room
+  withdraw, // a member has to leave before the communicator `hash` is made; the first member answers, unless it has said go
+  off,      // the answer: it is not made
   left,     // the sender has left agreement `sequence`; the text says why
   bye,      // to rank 0: the sender's Environment ends
   leave     // from rank 0: all have said bye
@@ -38,7 +40,7 @@ inline constexpr std::size_t control_limit = 3968;
 struct Rolls {
   struct Roll {
     std::int64_t arrived = 0;
-    bool room = true, go = false;
+    bool room = true, go = false, off = false;
   };
   std::map<std::uint64_t, Roll> groups;
   std::vector<bool> said_bye;

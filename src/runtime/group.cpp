@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <numeric>
 #include <unordered_set>
 #include <utility>
@@ -37,40 +38,7 @@ auto members(const Group& group) {
   return [&group] { return group.ranks; };
 }
 
-// All stand before the call, then all make it: creating a communicator blocks, and a wait that cannot poll could not be told of failures.
-void make_communicator(Runtime& r, Group& group, const Ticket& ticket) {
-  std::uint64_t key = group.ranks.size();
-  for (const int rank : group.ranks) key = mix(key, static_cast<std::uint64_t>(rank));
-  const bool room = r.groups.made < r.settings.max_communicators;
-  const auto others = static_cast<std::int64_t>(group.ranks.size()) - 1;
-  const bool leads = group.mine == 0;
-  ControlHead head;
-  head.kind = leads ? ControlKind::go : ControlKind::roll;
-  head.hash = key;
-  if (!leads) {
-    head.flags = room ? room_left : 0;
-    const std::scoped_lock hold(r.lock);
-    send_control(group.ranks[0], head, {});
-  }
-  const auto gathered = [&] {
-    const std::scoped_lock hold(r.lock);
-    const auto& roll = r.rolls.groups[key];
-    return leads ? roll.arrived == others : roll.go;
-  };
-  wait_for(gathered, {.what = "making a communicator", .ticket = &ticket, .peers = members(group)});
-  bool all_have_room = false;
-  {
-    const std::scoped_lock hold(r.lock);
-    all_have_room = r.rolls.groups[key].room && (!leads || room);
-    r.rolls.groups.erase(key);
-    head.flags = all_have_room ? room_left : 0;
-    if (leads) {
-      for (const int rank : group.ranks) {
-        if (rank != r.rank) send_control(rank, head, {});
-      }
-    }
-  }
-  if (!all_have_room) return;
+void create_communicator(Runtime& r, Group& group) {
   ++r.groups.made;
   MPI_Group everybody = MPI_GROUP_NULL, chosen = MPI_GROUP_NULL;
   check_mpi(MPI_Comm_group(r.control, &everybody), "making a group");
@@ -79,6 +47,64 @@ void make_communicator(Runtime& r, Group& group, const Ticket& ticket) {
   check_mpi(MPI_Comm_set_errhandler(group.communicator, MPI_ERRORS_RETURN), "making a communicator");
   MPI_Group_free(&chosen);
   MPI_Group_free(&everybody);
+}
+
+// All stand before the call, then all make it: creating a communicator blocks, and a wait that cannot poll could not be told of failures. So who has
+// stood there leaves only with the first member's consent: once that one has said go it waits for all. The result: why this rank leaves afterwards.
+std::exception_ptr make_communicator(Runtime& r, Group& group, const Ticket& ticket) {
+  std::uint64_t key = group.ranks.size();
+  for (const int rank : group.ranks) key = mix(key, static_cast<std::uint64_t>(rank));
+  const bool room = r.groups.made < r.settings.max_communicators;
+  const auto others = static_cast<std::int64_t>(group.ranks.size()) - 1;
+  const bool leads = group.mine == 0;
+  const auto tell = [&](int rank, ControlKind kind, bool has_room) {
+    ControlHead head;
+    head.kind = kind;
+    head.hash = key;
+    head.flags = has_room ? room_left : 0;
+    send_control(rank, head, {});
+  };
+  if (!leads) {
+    const std::scoped_lock hold(r.lock);
+    tell(group.ranks[0], ControlKind::roll, room);
+  }
+  const auto decided = [&] {
+    const std::scoped_lock hold(r.lock);
+    auto& roll = r.rolls.groups[key];
+    if (leads && roll.arrived == others && !roll.off && !roll.go) {
+      roll.go = true;
+      roll.room = roll.room && room;
+      for (const int rank : group.ranks)
+        if (rank != r.rank) tell(rank, ControlKind::go, roll.room);
+    }
+    return roll.go || (roll.off && !leads);
+  };
+  std::exception_ptr leaving;
+  try {
+    wait_for(decided, {.what = "making a communicator", .ticket = &ticket, .peers = members(group)});
+  } catch (...) {
+    leaving = std::current_exception();
+    {
+      const std::scoped_lock hold(r.lock);
+      if (leads) r.rolls.groups[key].off = !r.rolls.groups[key].go;
+      else tell(group.ranks[0], ControlKind::withdraw, false);
+    }
+    // After a failure that ends the job nobody may be there to answer.
+    const auto enough = Clock::now() + std::chrono::seconds(2);
+    const auto released = [&] { return decided() || (r.failure.is_set() && Clock::now() > enough); };
+    if (!leads) wait_for(released, {.what = "leave to go", .ticket = &ticket, .peers = members(group), .through_failure = true, .through_agreement = true});
+  }
+  bool all_have_room = false;
+  {
+    const std::scoped_lock hold(r.lock);
+    const auto& roll = r.rolls.groups[key];
+    if (!roll.go) return leaving ? leaving : std::make_exception_ptr(CollectiveError("another rank left before the ranks of a call met"));
+    all_have_room = roll.room;
+  }
+  if (all_have_room) create_communicator(r, group);
+  const std::scoped_lock hold(r.lock);
+  r.rolls.groups.erase(key);
+  return leaving;
 }
 
 void gather_by_messages(const Group& group, const void* mine, std::size_t bytes, void* out, const Ticket& ticket, std::uint32_t phase) {
@@ -171,7 +197,10 @@ Group& find_group(const std::vector<int>& ranks, const Ticket& ticket) {
   if (ranks == world) {
     group->communicator = r.data;
   } else if (ranks.size() > 1) {
-    make_communicator(r, *group, ticket);
+    const auto leaving = make_communicator(r, *group, ticket);
+    // What others have made this one has too.
+    if (leaving && group->communicator != MPI_COMM_NULL) slot = std::move(group);
+    if (leaving) std::rethrow_exception(leaving);
   }
   slot = std::move(group);
   return *slot;
