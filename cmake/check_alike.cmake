@@ -1,15 +1,6 @@
 # cmake -DLIKE=file.out -DBUT=REGEX -P check_alike.cmake -- command...: the command's standard output is that file but for lines that
 # match BUT (none of which holds a backslash), and there it is another: what was asked for differently shows.
-set(command)
-set(seen FALSE)
-math(EXPR last "${CMAKE_ARGC} - 1")
-foreach(i RANGE ${last})
-  if(seen)
-    list(APPEND command "${CMAKE_ARGV${i}}")
-  elseif(CMAKE_ARGV${i} STREQUAL "--")
-    set(seen TRUE)
-  endif()
-endforeach()
+include(${CMAKE_CURRENT_LIST_DIR}/CommandBehind.cmake)
 execute_process(COMMAND ${command} OUTPUT_VARIABLE got ERROR_VARIABLE errors RESULT_VARIABLE rc)
 string(REPLACE "\r\n" "\n" got "${got}")  # mpirun gives its children a terminal
 file(READ ${LIKE} wanted)

@@ -1,14 +1,5 @@
 # cmake -DEXPECTED=file.out -P check_output.cmake -- command...: the command's whole standard output is that file.
-set(command)
-set(seen FALSE)
-math(EXPR last "${CMAKE_ARGC} - 1")
-foreach(i RANGE ${last})
-  if(seen)
-    list(APPEND command "${CMAKE_ARGV${i}}")
-  elseif(CMAKE_ARGV${i} STREQUAL "--")
-    set(seen TRUE)
-  endif()
-endforeach()
+include(${CMAKE_CURRENT_LIST_DIR}/CommandBehind.cmake)
 execute_process(COMMAND ${command} OUTPUT_VARIABLE got ERROR_VARIABLE errors RESULT_VARIABLE rc)
 string(REPLACE "\r\n" "\n" got "${got}")  # mpirun gives its children a terminal
 file(READ ${EXPECTED} expected)

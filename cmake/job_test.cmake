@@ -2,16 +2,7 @@
 # (listed above meshwise_add_job_test).
 cmake_minimum_required(VERSION 3.25)  # for its policies
 include(${CMAKE_CURRENT_LIST_DIR}/MeshwiseComments.cmake)
-set(command)
-set(seen FALSE)
-math(EXPR last "${CMAKE_ARGC} - 1")
-foreach(i RANGE ${last})
-  if(seen)
-    list(APPEND command "${CMAKE_ARGV${i}}")
-  elseif(CMAKE_ARGV${i} STREQUAL "--")
-    set(seen TRUE)
-  endif()
-endforeach()
+include(${CMAKE_CURRENT_LIST_DIR}/CommandBehind.cmake)
 foreach(key exit within prints once never leaves)
   meshwise_read_comment(${FILE} ${key} ${key})
 endforeach()

@@ -4,22 +4,19 @@
 // internals: paths
 // within: 30
 // timeout: 60
-#include <cstdio>
 #include <cstdlib>
 #include <string>
 
 #include <meshwise/meshwise.hpp>
+
+#include "support/launched.hpp"
 
 namespace mw = meshwise;
 
 namespace {
 
 bool runs(const std::string& settings) {
-  const std::string command = std::string("env -i PATH=\"$PATH\" HOME=\"$HOME\" ASAN_OPTIONS=\"$ASAN_OPTIONS\" LSAN_OPTIONS=\"$LSAN_OPTIONS\" MESHWISE_NO_BUILD=1 EIGHT=1 OMPI_MCA_orte_set_default_slots=2 ") +
-                              settings + " " + MESHWISE_SOURCE_DIR + "/scripts/run_mpirun.sh -n 8 " + MESHWISE_BINARY_DIR + "/mpi_tests/jobs/u101_more_ranks_than_slots";
-  const int code = std::system(command.c_str());
-  std::printf("with '%s': code %d\n", settings.c_str(), code);
-  return code == 0;
+  return support::launched("EIGHT=1 OMPI_MCA_orte_set_default_slots=2 " + settings, "-n 8 " MESHWISE_BINARY_DIR "/mpi_tests/jobs/u101_more_ranks_than_slots");
 }
 
 }  // namespace

@@ -6,13 +6,14 @@
 // timeout: 60
 #include <mpi.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <string>
 
 #include <meshwise/meshwise.hpp>
+
+#include "support/launched.hpp"
 
 namespace mw = meshwise;
 
@@ -37,11 +38,7 @@ int suite() {
 }
 
 bool runs(const std::string& options) {
-  const std::string command = std::string("env -i PATH=\"$PATH\" HOME=\"$HOME\" ASAN_OPTIONS=\"$ASAN_OPTIONS\" LSAN_OPTIONS=\"$LSAN_OPTIONS\" MESHWISE_NO_BUILD=1 SUITE=1 ") + MESHWISE_SOURCE_DIR +
-                              "/scripts/run_mpirun.sh -n 8 " + options + " " + MESHWISE_BINARY_DIR + "/mpi_tests/jobs/u102_ranks_that_yield";
-  const int code = std::system(command.c_str());
-  std::printf("with options '%s': code %d\n", options.c_str(), code);
-  return code == 0;
+  return support::launched("SUITE=1", "-n 8 " + options + " " MESHWISE_BINARY_DIR "/mpi_tests/jobs/u102_ranks_that_yield");
 }
 
 }  // namespace

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <sched.h>
-
 #include <algorithm>
 #include <cstring>
 #include <exception>
@@ -159,12 +157,11 @@ class Agreement {
       const std::scoped_lock hold(r_.lock);
       return r_.engine.live.empty();
     };
-    for (const auto end = Clock::now() + 50ms; !idle() && Clock::now() < end;)
-      if (!progress()) sched_yield();
+    const auto end = Clock::now() + 50ms;
+    wait_for([&] { return idle() || Clock::now() > end; }, {.what = "the end of what a failed agreement began", .ticket = &ticket_, .through_agreement = true});
     const std::scoped_lock hold(r_.lock);
-    const bool mine = r_.engine.live.empty() && r_.groups.abandoned.size() == rounds_ && r_.rolls.groups.empty();
     under_way_ = r_.engine.heads_sent - r_.engine.heads_received;
-    return mine;
+    return r_.engine.live.empty() && r_.groups.abandoned.size() == rounds_ && r_.rolls.groups.empty();
   }
 
   /// Collective. What the calls inside have begun is nobody's any more. Older transfers end first; then no rank does anything until all have let go.

@@ -1,6 +1,5 @@
 // What all processes do together: barriers and texts.
 #include <algorithm>
-#include <numeric>
 
 #include "meshwise/runtime/collectives.hpp"
 #include "meshwise/runtime/environment.hpp"
@@ -16,11 +15,7 @@ struct Note {
   char text[room] = {};
 };
 
-Group& world_group(const Ticket& ticket) {
-  std::vector<int> world(static_cast<std::size_t>(runtime().size));
-  std::iota(world.begin(), world.end(), 0);
-  return find_group(world, ticket);
-}
+Group& world_group(const Ticket& ticket) { return find_group(ranks_of(devices()), ticket); }
 
 }  // namespace
 

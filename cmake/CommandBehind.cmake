@@ -1,0 +1,11 @@
+# Sets `command` to what stands behind `--` on the line that runs a script: cmake -DKEY=VALUE -P script.cmake -- command...
+set(command)
+set(seen FALSE)
+math(EXPR last "${CMAKE_ARGC} - 1")
+foreach(i RANGE ${last})
+  if(seen)
+    list(APPEND command "${CMAKE_ARGV${i}}")
+  elseif(CMAKE_ARGV${i} STREQUAL "--")
+    set(seen TRUE)
+  endif()
+endforeach()
