@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "meshwise/base/error.hpp"
 
@@ -13,6 +14,11 @@ namespace {
 
 constexpr Dtype all[] = {bool_,  int8,    int16,    int32,   int64,   uint8,     uint16,    uint32,
                          uint64, float16, bfloat16, float32, float64, complex64, complex128};
+
+// asarray("abc") would be true: a pointer is no literal, and neither is a class that happens to convert to bool.
+static_assert(std::is_convertible_v<bool, Scalar> && std::is_convertible_v<char, Scalar>);
+static_assert(!std::is_convertible_v<const char*, Scalar> && !std::is_constructible_v<Scalar, const char*>);
+static_assert(!std::is_convertible_v<int*, Scalar> && !std::is_convertible_v<std::nullptr_t, Scalar>);
 
 // A 16-bit float by its definition: sign, exponent of `e` bits, fraction of `f` bits.
 double naive_value(std::uint32_t bits, int e, int f) {

@@ -60,7 +60,8 @@ Dtype promote_types(Dtype a, Dtype b);
 class Scalar {
  public:
   enum class Kind : std::uint8_t { boolean, integer, floating, complex };
-  Scalar(bool v) : kind_(Kind::boolean), integer_(v), real_(v) {}
+  template <std::same_as<bool> T>  // bool itself: a pointer, as in asarray("abc"), is no truth value
+  Scalar(T v) : kind_(Kind::boolean), integer_(v), real_(v) {}
   template <std::integral T>
   requires(!std::same_as<T, bool>) Scalar(T v)
       : kind_(Kind::integer), is_unsigned_(std::is_unsigned_v<T>), integer_(static_cast<std::int64_t>(v)), real_(static_cast<double>(v)) {}
