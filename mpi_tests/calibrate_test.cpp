@@ -3,6 +3,7 @@
 // devices_per_rank: 8
 // variant: nodes ranks=2,4 MESHWISE_NODE_SIZE=1
 // variant: pairs ranks=4 MESHWISE_NODE_SIZE=2
+// variant: dealt ranks=4 MESHWISE_NODES=0,1
 #include <gtest/gtest.h>
 #include <unistd.h>
 #include <meshwise/meshwise.hpp>

@@ -2,6 +2,7 @@
 // devices_per_rank: 8
 // variant: private ranks=4 MESHWISE_STORE=private
 // variant: nodes2 ranks=4 MESHWISE_NODE_SIZE=2
+// variant: dealt ranks=5 MESHWISE_NODES=0,1
 // variant: unchecked ranks=4 MESHWISE_CHECK=off
 // variant: lockstep ranks=4 MESHWISE_CHECK=lockstep
 // Reductions over any axes of arrays of any layout against plain loops.

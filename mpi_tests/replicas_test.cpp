@@ -1,6 +1,7 @@
 // ranks: 3 5 7
 // variant: private ranks=4 MESHWISE_STORE=private
 // variant: nodes2 ranks=4 MESHWISE_NODE_SIZE=2
+// variant: dealt ranks=5 MESHWISE_NODES=0,1
 // variant: unchecked ranks=4 MESHWISE_CHECK=off
 // variant: lockstep ranks=4 MESHWISE_CHECK=lockstep
 // The copies of a reduced value are the same bits on every rank, run after run, whatever the delays.

@@ -87,7 +87,9 @@ TEST(CostScale, ReckonedIsWhatThePiecesSay) {
     const auto from = moves.mesh(world), to = moves.below(3) == 0 ? moves.mesh(world) : from;
     // What holders of a replicated box send is the mean (below); everything else is exact.
     const NamedSharding source(from, moves.spec(from, false)), target(to, moves.spec(to, moves.below(2) == 0));
-    const Topology topologies[] = {{}, {.ranks_per_node = 8}, {.ranks_per_node = 7}};
+    std::vector<std::int64_t> in_turn, uneven;
+    for (std::int64_t rank = 0; rank < 256; ++rank) in_turn.push_back(rank % 32), uneven.push_back(rank * rank / 1000);
+    const Topology topologies[] = {{}, {.ranks_per_node = 8}, {.ranks_per_node = 7}, Topology::of(in_turn), Topology::of(uneven)};
     const Shape shape{moves.below(400), 1 + moves.below(400)};
     const auto movement = Movement::reshard(source, target, shape);
     for (const auto& topology : topologies) {
@@ -127,7 +129,7 @@ TEST(CostScale, NodesThatShareMemory) {
 TEST(CostScale, HoldersOfAReplicatedBoxSendTheMean) {
   const auto mesh = make_mesh({64, 4}, {"x", "y"}, {.devices = DeviceList::virtual_devices(256)});
   const Shape shape{1024, 1024};
-  for (const Topology topology : {Topology{}, Topology{.ranks_per_node = 8}, Topology{.ranks_per_node = 8, .node_shares_memory = true}})
+  for (const Topology& topology : {Topology{}, Topology{.ranks_per_node = 8}, Topology{.ranks_per_node = 8, .node_shares_memory = true}})
     for (const auto& [from, to] :
          {std::pair(P("x"), P(none, "x")), {P("x"), P(none, {"x", "y"})}, {P(none, "x"), P("y")}, {P("x"), P(none, "y")}}) {
       const NamedSharding source(mesh, from), target(mesh, to);

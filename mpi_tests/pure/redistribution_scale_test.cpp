@@ -34,7 +34,7 @@ TEST(RedistributionScale, AMillionDevices) {
       {"P() -> P(x,y)", P(), P("x", "y"), 1, 0},
       {"P(x) -> P(y)", P("x"), P("y"), 1, 1},
   };
-  for (const Topology topology : {Topology{}, Topology{.ranks_per_node = 8}})
+  for (const Topology& topology : {Topology{}, Topology{.ranks_per_node = 8}})
     for (const auto& c : cases) {
       const auto movement = Movement::reshard(NamedSharding(mesh, c.from), NamedSharding(mesh, c.to), shape);
       double worst = 0;

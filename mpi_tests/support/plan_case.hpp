@@ -76,17 +76,28 @@ struct PlainCase {
   Ints extent{};
   std::int64_t world = 16, devices_per_rank = 1, ranks_per_node = 0;
   bool shares = false;
+  Ints nodes{};  // the node of each rank, over and over; empty: runs of ranks_per_node
 
   DeviceList devices() const { return DeviceList::virtual_devices(world, devices_per_rank); }
-  Topology topology() const { return {ranks_per_node, shares}; }
+  Topology topology() const {
+    if (nodes.empty()) return {ranks_per_node, shares};
+    Ints names;
+    for (std::int64_t rank = 0; rank < world; ++rank) names.push_back(nodes[at(rank) % nodes.size()]);
+    auto topology = Topology::of(names);
+    topology.node_shares_memory = shares;
+    return topology;
+  }
   Movement movement() const { return {source.end(devices()), target.end(devices()), Shape(extent)}; }
   std::int64_t rank(std::int64_t id) const { return id / devices_per_rank; }
-  std::int64_t node(std::int64_t id) const { return ranks_per_node > 0 ? rank(id) / ranks_per_node : 0; }
+  std::int64_t node(std::int64_t id) const {
+    if (!nodes.empty()) return nodes[at(rank(id)) % nodes.size()];
+    return ranks_per_node > 0 ? rank(id) / ranks_per_node : 0;
+  }
   /// Whether two devices can share a block.
   bool together(std::int64_t a, std::int64_t b) const { return rank(a) == rank(b) || (shares && node(a) == node(b)); }
   std::string text() const {
-    return fmt::format("extent {}, {} devices a rank, {} ranks a node, shares {}\n  source {}\n  target {}", extent, devices_per_rank,
-                       ranks_per_node, shares, source.text(), target.text());
+    return fmt::format("extent {}, {} devices a rank, {} ranks a node, nodes {}, shares {}\n  source {}\n  target {}", extent,
+                       devices_per_rank, ranks_per_node, nodes, shares, source.text(), target.text());
   }
 };
 
@@ -99,6 +110,7 @@ class CaseMaker {
     c.devices_per_rank = pick({1, 1, 2, 4, 8});
     c.ranks_per_node = pick({0, 1, 2, 3});
     c.shares = below(4) == 0;
+    if (below(3) == 0) c.nodes = some_nodes();
     const auto ndim = below(5);
     for (std::int64_t d = 0; d < ndim; ++d) c.extent.push_back(ndim < 3 ? pick({0, 1, 2, 3, 5, 7, 8, 12, 16}) : pick({1, 2, 2, 3, 4, 5}));
     const auto kind = static_cast<Kind>(below(3));
@@ -109,6 +121,16 @@ class CaseMaker {
 
  private:
   enum Kind { plain, whole, region };  // a reshard; also transposed and reversed; from some elements of one array to some of another
+
+  /// Ranks dealt in turn, nodes of different sizes, any ranks with any others.
+  Ints some_nodes() {
+    const auto kind = below(3);
+    if (kind == 0) return below(2) == 0 ? Ints{0, 1} : Ints{0, 1, 2};
+    if (kind == 1) return {0, 1, 1, 1, 2, 2, 7};
+    Ints nodes;
+    for (int k = 0; k < 16; ++k) nodes.push_back(below(4));
+    return nodes;
+  }
 
   std::int64_t below(std::int64_t n) { return static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(n)); }
   std::int64_t pick(std::initializer_list<std::int64_t> from) { return *(from.begin() + below(static_cast<std::int64_t>(from.size()))); }

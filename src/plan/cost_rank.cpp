@@ -1,7 +1,6 @@
 #include "plan/cost_rank.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <set>
 #include <vector>
 
@@ -20,12 +19,6 @@ RankCounter::RankCounter(const Movement& movement, const Topology& topology, std
       planner_(movement, topology),
       source_(movement.source, movement.extent, "source"),
       target_(movement.target, movement.extent, "target") {}
-
-Range RankCounter::node_of(std::int64_t rank) const {
-  if (topology_.ranks_per_node <= 0) return {0, std::numeric_limits<std::int64_t>::max()};
-  const auto size = topology_.ranks_per_node * devices_per_rank_;
-  return {topology_.node_of(rank) * size, (topology_.node_of(rank) + 1) * size};
-}
 
 LinkUse RankCost::*RankCounter::way(std::int64_t from_rank, std::int64_t to_rank) const {
   if (from_rank == to_rank) return &RankCost::memory;

@@ -32,10 +32,10 @@ class RankCounter {
   struct Near {
     std::vector<std::int64_t> holders{}, readers{};
   };
-  Near near(Range ids) const;
+  Near near(const Nearby& devices) const;
   LinkUse RankCost::*way(std::int64_t from_rank, std::int64_t to_rank) const;
   LinkUse RankCost::*way_off_node() const;
-  Range node_of(std::int64_t rank) const;
+  Nearby node_of(std::int64_t rank) const { return topology_.node(rank, devices_per_rank_); }
   std::int64_t bytes_met(std::int64_t holder, std::int64_t reader) const;
   void reckon_receives(RankCost& cost, std::int64_t reader, const Near& near_by) const;
   void reckon_sends(RankCost& cost, std::int64_t holder, const Near& near_by) const;

@@ -47,18 +47,18 @@ void keep_first_of_each(std::vector<std::int64_t>& positions, const Holders& hol
 
 }  // namespace
 
-RankCounter::Near RankCounter::near(Range ids) const {
+RankCounter::Near RankCounter::near(const Nearby& devices) const {
   Near found;
-  for (auto id = ids.start; id < ids.stop; ++id) {
-    if (const auto position = source_.find(id)) found.holders.push_back(*position);
-    if (const auto position = target_.find(id)) found.readers.push_back(*position);
+  for (std::int64_t k = 0; k < devices.size(); ++k) {
+    if (const auto position = source_.find(devices[k])) found.holders.push_back(*position);
+    if (const auto position = target_.find(devices[k])) found.readers.push_back(*position);
   }
   return found;
 }
 
 RankCounter::Alike RankCounter::alike_on_node(std::int64_t rank) const {
   const bool shares = topology_.node_shares_memory;
-  const auto own = near({rank * devices_per_rank_, (rank + 1) * devices_per_rank_});
+  const auto own = near(Range{rank * devices_per_rank_, (rank + 1) * devices_per_rank_});
   auto holders = source_.devices().size(), readers = target_.devices().size() / (shares ? target_.copies().parts : 1);
   if (topology_.ranks_per_node > 0) {
     auto all = near(node_of(rank));
@@ -87,7 +87,7 @@ LinkUse RankCost::*RankCounter::way_off_node() const {
 void RankCounter::reckon_receives(RankCost& cost, std::int64_t reader, const Near& near_by) const {
   const auto all = met(target_, reader, source_);
   const auto device = target_.devices()[reader];
-  const auto sharers = topology_.node_shares_memory ? node_of(device.rank) : Range{device.id, device.id + 1};
+  const auto sharers = topology_.node_shares_memory ? node_of(device.rank) : Nearby(Range{device.id, device.id + 1});
   auto far = LinkUse{.bytes_in = all.elements * itemsize_, .messages_in = all.boxes};
   if (far.bytes_in == 0) return;
   if (target_.first_within(target_.box_of(reader), sharers) != reader) {
@@ -167,7 +167,7 @@ RankCost RankCounter::reckoned(std::int64_t rank) const {
   if (devices_per_rank_ > 1 || (in <= few_pieces && out <= few_pieces)) return counted(rank);
   RankCost cost;
   cost.rank = rank;
-  const auto ids = topology_.ranks_per_node > 0 ? node_of(rank) : Range{rank, rank + 1};  // where the node is everything, itself
+  const auto ids = topology_.ranks_per_node > 0 ? node_of(rank) : Nearby(Range{rank, rank + 1});  // where the node is everything, itself
   const auto near_by = near(ids);
   if (reader) reckon_receives(cost, *reader, near_by);
   if (holder) reckon_sends(cost, *holder, near_by);

@@ -87,7 +87,7 @@ std::string row(const std::vector<Column>& columns, const std::string& first, co
 std::string premises(const PlanReport& report) {
   const auto& [topology, links, donate] = report.options;
   auto text = topology.ranks_per_node > 0
-                  ? fmt::format("Nodes of {} rank{}", topology.ranks_per_node, topology.ranks_per_node > 1 ? "s" : "")
+                  ? fmt::format("Nodes of {}{} rank{}", topology.table ? "up to " : "", topology.ranks_per_node, topology.ranks_per_node > 1 ? "s" : "")
                   : std::string("One node");
   if (topology.node_shares_memory && topology.ranks_per_node != 1)
     text += topology.ranks_per_node > 0 ? " that share memory" : " that shares memory";

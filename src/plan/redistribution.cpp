@@ -56,7 +56,7 @@ void order_by_peer(std::vector<Piece>& pieces, std::int64_t rank, Device Piece::
 std::int64_t copies_in_first_process(const Holders& holders, std::int64_t devices_per_rank) {
   if (holders.devices().size() == 0) return 1;
   const auto rank = holders.devices()[0].rank;
-  return static_cast<std::int64_t>(holders.within(0, {rank * devices_per_rank, (rank + 1) * devices_per_rank}).size());
+  return static_cast<std::int64_t>(holders.within(0, Range{rank * devices_per_rank, (rank + 1) * devices_per_rank}).size());
 }
 
 }  // namespace
@@ -201,19 +201,19 @@ std::int64_t Planner::reader(const Readers& all, std::int64_t number) const {
 /// The readers whose holder_for may be this holder: those on its node, and those whose turn it is.
 std::vector<std::int64_t> Planner::possible_readers(std::int64_t holder, const Readers& all) const {
   std::vector<std::int64_t> readers;
-  const auto near = topology_.ranks_per_node > 0 ? node(source_.devices()[holder]) : Range{};
+  const auto near = topology_.ranks_per_node > 0 ? node(source_.devices()[holder]) : Nearby(Range{});
   if (all.count <= near.size()) {
     for (std::int64_t n = 0; n < all.count; ++n) readers.push_back(reader(all, n));
     return readers;
   }
-  for (auto id = near.start; id < near.stop; ++id)
-    if (const auto position = target_.find(id)) readers.push_back(*position);
+  for (std::int64_t k = 0; k < near.size(); ++k)
+    if (const auto position = target_.find(near[k])) readers.push_back(*position);
   const auto copy = source_.copy_of(holder), holders = turns_.holders();
   if (copy % copies_per_process_ != 0) return readers;
   const auto turn = (copy / copies_per_process_ - source_.box_of(holder) % holders + holders) % holders;
   for (auto n = turn; n < all.count; n += holders) {
-    const auto position = reader(all, n), id = target_.devices().id(position);
-    if (id < near.start || id >= near.stop) readers.push_back(position);
+    const auto position = reader(all, n);
+    if (!near.contains(target_.devices().id(position))) readers.push_back(position);
   }
   return readers;
 }

@@ -105,32 +105,28 @@ std::int64_t Holders::holder(std::int64_t box, std::int64_t copy) const {
   return box;
 }
 
-std::vector<std::int64_t> Holders::within(std::int64_t box, Range ids) const {
+std::vector<std::int64_t> Holders::within(std::int64_t box, const Nearby& near) const {
   std::vector<std::int64_t> found;
-  if (copies().parts <= ids.size()) {
-    for (std::int64_t copy = 0; copy < copies().parts; ++copy) {
-      const auto position = holder(box, copy), id = devices().id(position);
-      if (id >= ids.start && id < ids.stop) found.push_back(position);
-    }
+  if (copies().parts <= near.size()) {
+    for (std::int64_t copy = 0; copy < copies().parts; ++copy)
+      if (const auto position = holder(box, copy); near.contains(devices().id(position))) found.push_back(position);
   } else {
-    for (auto id = ids.start; id < ids.stop; ++id)
-      if (const auto position = devices().position_of(id); position && box_of(*position) == box) found.push_back(*position);
+    for (std::int64_t k = 0; k < near.size(); ++k)
+      if (const auto position = devices().position_of(near[k]); position && box_of(*position) == box) found.push_back(*position);
     std::sort(found.begin(), found.end());
   }
   return found;
 }
 
-std::optional<std::int64_t> Holders::first_within(std::int64_t box, Range ids) const {
-  if (copies().parts <= ids.size()) {
-    for (std::int64_t copy = 0; copy < copies().parts; ++copy) {
-      const auto position = holder(box, copy), id = devices().id(position);
-      if (id >= ids.start && id < ids.stop) return position;
-    }
+std::optional<std::int64_t> Holders::first_within(std::int64_t box, const Nearby& near) const {
+  if (copies().parts <= near.size()) {
+    for (std::int64_t copy = 0; copy < copies().parts; ++copy)
+      if (const auto position = holder(box, copy); near.contains(devices().id(position))) return position;
     return std::nullopt;
   }
   std::optional<std::int64_t> first;
-  for (auto id = ids.start; id < ids.stop; ++id)
-    if (const auto position = devices().position_of(id); position && box_of(*position) == box && (!first || *position < *first))
+  for (std::int64_t k = 0; k < near.size(); ++k)
+    if (const auto position = devices().position_of(near[k]); position && box_of(*position) == box && (!first || *position < *first))
       first = position;
   return first;
 }

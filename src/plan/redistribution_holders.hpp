@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "meshwise/plan/topology.hpp"
 #include "plan/redistribution_axis.hpp"
 
 namespace meshwise::detail {
@@ -31,9 +32,9 @@ class Holders {
   std::int64_t holder(std::int64_t box, std::int64_t copy) const;
   /// Local. Elements of the whole box, also where the movement does not touch it.
   std::int64_t elements(std::int64_t box) const { return end_.box_at(box).num_elements(); }
-  /// Local. The holders whose device ids lie in a range, in list order; looks at the holders or at the ids, whichever are fewer.
-  std::vector<std::int64_t> within(std::int64_t box, Range ids) const;
-  std::optional<std::int64_t> first_within(std::int64_t box, Range ids) const;
+  /// Local. The holders among some devices, in list order; looks at all holders or at those devices, whichever are fewer.
+  std::vector<std::int64_t> within(std::int64_t box, const Nearby& near) const;
+  std::optional<std::int64_t> first_within(std::int64_t box, const Nearby& near) const;
 
  private:
   struct FixedAxis {

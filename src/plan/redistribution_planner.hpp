@@ -30,9 +30,9 @@ class Planner {
   std::int64_t unavoidable_elements(const Device& device) const;
 
  private:
-  Range process(const Device& device) const;
-  Range node(const Device& device) const;
-  Range sharers(const Device& device) const;
+  Nearby process(const Device& device) const;
+  Nearby node(const Device& device) const;
+  Nearby sharers(const Device& device) const;
 
   // Below, a holder is a position in the source's list and a reader one in the target's.
 

@@ -1,24 +1,17 @@
 // Whole boxes: where a block can be shared, nothing is copied. Devices of one process (of one node, where it shares memory) that want the
 // same box get one block. If one of that process or node had exactly this box before, all take its old block; else the first of them in the
 // target's list receives the box for all. That one reads as if it were alone: pieces that its process has are copied, never sent.
-#include <algorithm>
-#include <limits>
-
 #include "plan/redistribution_planner.hpp"
 
 namespace meshwise::detail {
 
-// Who is near a device, as a range of device ids.
-
-Range Planner::process(const Device& device) const { return {device.rank * devices_per_rank_, (device.rank + 1) * devices_per_rank_}; }
-
-Range Planner::node(const Device& device) const {
-  if (topology_.ranks_per_node <= 0) return {0, std::numeric_limits<std::int64_t>::max()};
-  const auto size = topology_.ranks_per_node * devices_per_rank_, number = topology_.node_of(device.rank);
-  return {number * size, (number + 1) * size};
+Nearby Planner::process(const Device& device) const {
+  return Range{device.rank * devices_per_rank_, (device.rank + 1) * devices_per_rank_};
 }
 
-Range Planner::sharers(const Device& device) const { return topology_.node_shares_memory ? node(device) : process(device); }
+Nearby Planner::node(const Device& device) const { return topology_.node(device.rank, devices_per_rank_); }
+
+Nearby Planner::sharers(const Device& device) const { return topology_.node_shares_memory ? node(device) : process(device); }
 
 /// The two boxes are the same elements in the same order, so one block can be both.
 bool Planner::is_exact(const Overlap& overlap) const {

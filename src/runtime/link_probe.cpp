@@ -34,16 +34,21 @@ struct Shares {
 class Probe {
  public:
   explicit Probe(const Ticket& ticket) : ticket_(ticket), source_(block_store().allocate(2 * most_exchanged)), target_(block_store().allocate(most_exchanged)) {
-    const auto size = r_.topology.ranks_per_node > 0 ? static_cast<int>(r_.topology.ranks_per_node) : r_.size;
-    const int nodes = (r_.size + size - 1) / size;
-    node_ = r_.rank / size;
-    place_ = r_.rank % size;
-    // Neighbours on the node, and ranks of one place on the nodes around, exchange; who has no partner looks on.
-    if (const int peer = node_ * size + (place_ ^ 1); (place_ ^ 1) < size && peer < r_.size) node_peers_.push_back(peer);
-    for (const int step : {1, -1, 2, -2}) {
-      const int node = ((node_ + step) % nodes + nodes) % nodes, peer = node * size + place_;
-      if (node != node_ && peer < r_.size && std::find(network_peers_.begin(), network_peers_.end(), peer) == network_peers_.end()) network_peers_.push_back(peer);
+    for (int rank = 0; rank < r_.size; ++rank) {
+      const auto node = static_cast<std::size_t>(r_.topology.node_of(rank));
+      if (node >= nodes_.size()) nodes_.resize(node + 1);
+      if (rank == r_.rank) place_ = nodes_[node].size();
+      nodes_[node].push_back(rank);
     }
+    const auto count = static_cast<int>(nodes_.size()), own = static_cast<int>(r_.topology.node_of(r_.rank));
+    const auto peer_on = [&](int node, std::size_t place, std::vector<int>& peers) {
+      const auto& ranks = nodes_[static_cast<std::size_t>(node)];
+      if (place < ranks.size() && std::find(peers.begin(), peers.end(), ranks[place]) == peers.end()) peers.push_back(ranks[place]);
+    };
+    // Neighbours on the node, and ranks of one place on the nodes around, exchange; who has no partner looks on.
+    peer_on(own, place_ ^ 1, node_peers_);
+    for (const int step : {1, -1, 2, -2})
+      if (const int node = ((own + step) % count + count) % count; node != own) peer_on(node, place_, network_peers_);
     world_.resize(static_cast<std::size_t>(r_.size));
     std::iota(world_.begin(), world_.end(), 0);
   }
@@ -153,11 +158,10 @@ class Probe {
 
   /// The slowest node's, of those that have the way.
   void combine(const std::vector<Shares>& all, Share Shares::*way, LinkFigures& link) const {
-    const auto size = r_.topology.ranks_per_node > 0 ? static_cast<std::size_t>(r_.topology.ranks_per_node) : all.size();
     LinkFigures slowest;
-    for (std::size_t first = 0; first < all.size(); first += size) {
+    for (const auto& ranks : nodes_) {
       double node = 0;
-      for (auto k = first; k < std::min(first + size, all.size()); ++k) node += (all[k].*way).shared;
+      for (const int rank : ranks) node += (all[static_cast<std::size_t>(rank)].*way).shared;
       if (node > 0) slowest.bandwidth = slowest.bandwidth > 0 ? std::min(slowest.bandwidth, node) : node;
     }
     for (const auto& shares : all) {
@@ -175,7 +179,8 @@ class Probe {
   const Ticket& ticket_;
   std::shared_ptr<Block> source_, target_;
   std::vector<int> world_;
-  int node_ = 0, place_ = 0;
+  std::vector<std::vector<int>> nodes_{};  // the ranks of each
+  std::size_t place_ = 0;                  // of this rank among its node's
   std::vector<int> node_peers_{}, network_peers_{};
   std::uint32_t phase_ = 1, exchanged_ = 1;
 };

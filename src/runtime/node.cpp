@@ -117,26 +117,22 @@ bool NodePage::has_died(int place) {
 void begin_node(Runtime& r, bool with_arena) {
   MPI_Comm host = MPI_COMM_NULL;
   check_mpi(MPI_Comm_split_type(r.base, MPI_COMM_TYPE_SHARED, r.rank, MPI_INFO_NULL, &host), "finding the node");
-  int leader = r.rank;
-  check_mpi(MPI_Bcast(&leader, 1, MPI_INT, 0, host), "finding the node");
-  const auto pretended = static_cast<int>(std::min<std::int64_t>(r.settings.node_size, r.size));
   MPI_Comm node = host;
-  if (pretended > 0) {
-    leader = r.rank / pretended * pretended;
-    check_mpi(MPI_Comm_split(host, leader, r.rank, &node), "finding the node");
+  const auto& pretended = r.settings.nodes;
+  if (!pretended.empty() || r.settings.node_size > 0) {
+    const auto number = pretended.empty() ? r.rank / r.settings.node_size : pretended[static_cast<std::size_t>(r.rank) % pretended.size()];
+    check_mpi(MPI_Comm_split(host, static_cast<int>(number), r.rank, &node), "finding the node");
   }
-  std::vector<int> leaders(static_cast<std::size_t>(r.size));
-  check_mpi(MPI_Allgather(&leader, 1, MPI_INT, leaders.data(), 1, MPI_INT, r.base), "finding the node");
-  const int size = static_cast<int>(std::count(leaders.begin(), leaders.end(), leaders[0]));
-  bool regular = true;
-  for (int k = 0; k < r.size; ++k) regular = regular && leaders[static_cast<std::size_t>(k)] == k / size * size;
-  // A plan knows nodes as equal runs of ranks. Where ranks are dealt to hosts in turn, each counts as a node of its own: right, if not
-  // the best.
-  r.topology.ranks_per_node = !regular ? 1 : size == r.size ? 0 : size;
+  std::int64_t leader = r.rank;
+  check_mpi(MPI_Bcast(&leader, 1, MPI_INT64_T, 0, node), "finding the node");
+  std::vector<std::int64_t> leaders(static_cast<std::size_t>(r.size));
+  check_mpi(MPI_Allgather(&leader, 1, MPI_INT64_T, leaders.data(), 1, MPI_INT64_T, r.base), "finding the node");
+  r.topology = Topology::of(leaders);
   share_memory(r, node, with_arena && r.settings.arena);
   const bool arenas = all_true(r.base, arena_store() != nullptr || r.node_ranks.size() == 1);
-  r.topology.node_shares_memory = arenas && regular && size > 1;
-  if (with_arena && r.settings.arena && r.rank == 0 && size > 1 && !arenas)
+  const bool company = r.size > 1 && r.topology.ranks_per_node != 1;
+  r.topology.node_shares_memory = arenas && company;
+  if (with_arena && r.settings.arena && r.rank == 0 && company && !arenas)
     std::fprintf(stderr, "meshwise: the ranks of a node can't share memory here: blocks are private and travel as messages\n");
   if (node != host) MPI_Comm_free(&node);
   MPI_Comm_free(&host);

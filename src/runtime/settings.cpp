@@ -40,6 +40,19 @@ class Reader {
     value = read;
   }
 
+  void numbers(const std::string& name, std::vector<std::int64_t>& values) const {
+    const std::string* text = find(name);
+    if (!text) return;
+    for (const char *at = text->data(), *const end = at + text->size();;) {
+      std::int32_t read = 0;
+      const auto [stop, error] = std::from_chars(at, end, read);
+      if (error != std::errc{} || read < 0 || (stop != end && *stop != ',')) refuse(name, *text, "whole numbers with commas between, as in 0,1");
+      values.push_back(read);
+      if (stop == end) return;
+      at = stop + 1;
+    }
+  }
+
   void seconds(const std::string& name, double& value) const {
     const std::string* text = find(name);
     if (!text) return;
@@ -119,6 +132,7 @@ Settings parse_settings(std::map<std::string, std::string> given) {
   read.seconds("MESHWISE_TIMEOUT", settings.timeout);
   read.seconds("MESHWISE_REPORT_AFTER", settings.report_after);
   read.whole("MESHWISE_NODE_SIZE", 0, settings.node_size);
+  read.numbers("MESHWISE_NODES", settings.nodes);
   read.whole("MESHWISE_CHUNK_BYTES", 1, settings.chunk_bytes);
   if (settings.chunk_bytes > largest_chunk) {
     refuse("MESHWISE_CHUNK_BYTES", settings.given.at("MESHWISE_CHUNK_BYTES"), fmt::format("at most {}: MPI counts are ints", largest_chunk));

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "runtime/kernels/copy.hpp"
 
@@ -20,6 +21,7 @@ struct Settings {
   double timeout = 0;  // seconds a wait may last, 0: for ever
   double report_after = 30;
   std::int64_t node_size = 0;  // 0: as found
+  std::vector<std::int64_t> nodes{};  // the node of each rank, over and over; empty: as found
   std::int64_t chunk_bytes = std::int64_t{1} << 20;
   std::int64_t window = 16;  // chunks in flight a pair and direction
   std::int64_t run_ahead = std::int64_t{256} << 20;
