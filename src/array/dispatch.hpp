@@ -59,11 +59,11 @@ std::string argument_name(std::string_view operation, std::size_t operand, std::
 /// Local. A region of one operand that becomes a region of the result: result coordinates target_start + c hold operand coordinates given by views.
 struct RegionMove {
   std::size_t operand = 0;
-  std::vector<AxisView> source{};   // per movement axis: which operand axis, start, step
-  std::vector<AxisView> target{};   // per movement axis: which result axis, start (step 1)
+  PerAxis<AxisView> source{};   // per movement axis: which operand axis, start, step
+  PerAxis<AxisView> target{};   // per movement axis: which result axis, start (step 1)
   Shape extent{};
-  std::vector<std::int64_t> source_fixed{};   // per operand axis: the integer index of an axis no view names
-  std::vector<std::int64_t> target_fixed{};   // per result axis: where on an axis no view names (stack)
+  PerAxis<std::int64_t> source_fixed{};   // per operand axis: the integer index of an axis no view names
+  PerAxis<std::int64_t> target_fixed{};   // per result axis: where on an axis no view names (stack)
   friend bool operator==(const RegionMove&, const RegionMove&) = default;
 };
 

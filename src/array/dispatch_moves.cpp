@@ -14,11 +14,11 @@ namespace meshwise::detail {
 
 namespace {
 
-End end_of(const Sharding& sharding, const Shape& shape, const std::vector<AxisView>& views, const std::vector<std::int64_t>& fixed) {
+End end_of(const Sharding& sharding, const Shape& shape, const PerAxis<AxisView>& views, const PerAxis<std::int64_t>& fixed) {
   End end{sharding};
   end.shape = shape;
-  end.views = views;
-  end.fixed = fixed;
+  end.views.assign(views.begin(), views.end());
+  end.fixed.assign(fixed.begin(), fixed.end());
   return end;
 }
 
@@ -163,6 +163,7 @@ Array dispatch_moves(const Request& request, std::span<const RegionMove> moves, 
   }
 
   std::vector<std::span<const LocalShard>> sources;
+  sources.reserve(moves.size());
   for (const auto& move : moves)
     if (const auto& x = *request.operands[move.operand].array(); x.committed()) sources.push_back(ready_shards(x));
   LocalWriter writer;
@@ -171,9 +172,7 @@ Array dispatch_moves(const Request& request, std::span<const RegionMove> moves, 
   Moved moved;
   run_local_part(request.operation, [&] {
     const auto plan = plan_of(request, moves, negotiated.layout, sources, background != nullptr, static_cast<bool>(writer));
-    Run run;
-    run.add(*plan, sources, request.dtype, background, writer);
-    moved = std::move(run.post(negotiated.ticket).front());
+    moved = run_plan(*plan, sources, request.dtype, background, writer, negotiated.ticket);
   });
   return make_sharded_array(request.shape, request.dtype, negotiated.layout->result, true, std::move(moved.shards), std::move(moved.transfer));
 }

@@ -52,9 +52,7 @@ Moved run_moves(std::span<const MoveJob> jobs, const End& target, Dtype dtype, c
   const auto plan = plan_moves(jobs, target, dtype, false, false);
   std::vector<std::span<const LocalShard>> sources;
   for (const auto& job : jobs) sources.push_back(job.source);
-  Run run;
-  run.add(plan, sources, dtype, nullptr, {});
-  return std::move(run.post(ticket).front());
+  return run_plan(plan, sources, dtype, nullptr, {}, ticket);
 }
 
 std::string reshard_words(const Sharding& from, const Sharding& to) {
@@ -64,9 +62,7 @@ std::string reshard_words(const Sharding& from, const Sharding& to) {
 Moved run_reshard(std::span<const LocalShard> source, const Sharding& from, const Sharding& to, const Shape& shape, Dtype dtype, const Ticket& ticket) {
   const auto plan = plan_reshard(source, from, to, shape, dtype);
   describe(ticket, plan->words);
-  Run run;
-  run.add(*plan, {&source, 1}, dtype, nullptr, {});
-  return std::move(run.post(ticket).front());
+  return run_plan(*plan, {&source, 1}, dtype, nullptr, {}, ticket);
 }
 
 std::vector<Moved> run_reshards(std::span<const Reshard> all, const Ticket& ticket) {

@@ -48,13 +48,30 @@ std::vector<LocalShard> make_shards(const MovePlan& plan, std::span<const std::s
   return shards;
 }
 
+namespace {
+
+std::vector<LocalShard> make_shards(const MovePlan& plan, std::span<const std::span<const LocalShard>> sources, Dtype dtype, const std::byte* fill,
+                                    const LocalWriter& writer) {
+  return make_shards(plan, sources, dtype, [&](const PlannedShard& shard) {
+    LocalArray block(shard.shape, dtype);
+    if (shard.fill) fill_value(block, fill);
+    if (writer) writer(shard.held, block);
+    return block;
+  });
+}
+
+}  // namespace
+
+Moved run_plan(const MovePlan& plan, std::span<const std::span<const LocalShard>> sources, Dtype dtype, const std::byte* fill, const LocalWriter& writer,
+               const Ticket& ticket) {
+  if (plan.sends.empty() && plan.receives.empty() && plan.copies.empty()) return {make_shards(plan, sources, dtype, fill, writer), nullptr};
+  Run run;
+  run.add(plan, sources, dtype, fill, writer);
+  return std::move(run.post(ticket).front());
+}
+
 void Run::add(const MovePlan& plan, std::span<const std::span<const LocalShard>> sources, Dtype dtype, const std::byte* fill, const LocalWriter& writer) {
-  add_exchange(plan, sources, dtype, make_shards(plan, sources, dtype, [&](const PlannedShard& shard) {
-                 LocalArray block(shard.shape, dtype);
-                 if (shard.fill) fill_value(block, fill);
-                 if (writer) writer(shard.held, block);
-                 return block;
-               }));
+  add_exchange(plan, sources, dtype, make_shards(plan, sources, dtype, fill, writer));
 }
 
 void Run::add_exchange(const MovePlan& plan, std::span<const std::span<const LocalShard>> sources, Dtype dtype, std::vector<LocalShard> shards) {

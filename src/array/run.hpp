@@ -15,6 +15,10 @@ namespace meshwise::detail {
 std::vector<LocalShard> make_shards(const MovePlan& plan, std::span<const std::span<const LocalShard>> sources, Dtype dtype,
                                     FunctionRef<LocalArray(const PlannedShard&)> build);
 
+/// Local. The result of a call that moves one array; without a transfer where nothing is to be exchanged or copied.
+Moved run_plan(const MovePlan& plan, std::span<const std::span<const LocalShard>> sources, Dtype dtype, const std::byte* fill, const LocalWriter& writer,
+               const Ticket& ticket);
+
 class Run {
  public:
   /// Local. Makes the new shards of an array whose way `plan` is, and adds what there is to exchange. Those that another rank lends have no memory before post().

@@ -7,6 +7,7 @@
 #include <limits>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "array/dispatch.hpp"
 #include "array/lockstep.hpp"
@@ -35,8 +36,8 @@ Cut cut_of(const Slice& s, std::int64_t n, std::int64_t axis) {
   return {start, step, std::max<std::int64_t>(count, 0)};
 }
 
-/// The items of x[...] with the ellipsis spelled out: as many axis items as x has axes.
-std::vector<IndexExpression> expanded(const std::vector<IndexExpression>& items, const Array& x) {
+/// Throws: IndexError for more items than x has axes, or two ellipses. How many axes no item names.
+std::int64_t unnamed_axes(std::span<const IndexExpression> items, const Array& x) {
   std::int64_t named = 0, ellipses = 0;
   for (const auto& item : items) {
     if (std::holds_alternative<Ellipsis>(item.value())) ++ellipses;
@@ -44,13 +45,60 @@ std::vector<IndexExpression> expanded(const std::vector<IndexExpression>& items,
   }
   if (named > x.ndim()) throw IndexError(fmt::format("x[...]: {} indices for {}, which has {} axes", named, type_string(x), x.ndim()));
   if (ellipses > 1) throw IndexError("x[...]: more than one ellipsis");
-  std::vector<IndexExpression> out;
-  for (const auto& item : items)
-    if (std::holds_alternative<Ellipsis>(item.value())) out.insert(out.end(), static_cast<std::size_t>(x.ndim() - named), IndexExpression(Slice()));
-    else out.push_back(item);
-  if (ellipses == 0) out.insert(out.end(), static_cast<std::size_t>(x.ndim() - named), IndexExpression(Slice()));
-  return out;
+  return x.ndim() - named;
 }
+
+/// Collects what the items say of one axis after the other.
+class Region {
+ public:
+  Region(const Array& x, detail::Request& request, detail::RegionMove& move) : x_(x), request_(request), move_(move) {
+    move.source_fixed.resize(static_cast<std::size_t>(x.ndim()), 0);
+  }
+
+  void add_new_axis() {
+    IndexItem seen;
+    seen.kind = IndexItem::Kind::new_axis;
+    request_.shape.push_back(1);
+    request_.attributes.items.push_back(seen);
+  }
+
+  void add(std::int64_t index) {
+    const auto n = x_.shape()[axis_];
+    if (index < -n || index >= n)
+      throw IndexError(fmt::format("x[...]: index {} is out of range for axis {} of {}, which has length {}", index, axis_, type_string(x_), n));
+    IndexItem seen;
+    seen.kind = IndexItem::Kind::integer;
+    seen.start = index < 0 ? index + n : index;
+    seen.whole = false;
+    move_.source_fixed[static_cast<std::size_t>(axis_++)] = seen.start;
+    request_.attributes.items.push_back(seen);
+  }
+
+  void add(const Slice& slice) {
+    const auto n = x_.shape()[axis_];
+    const auto cut = cut_of(slice, n, axis_);
+    IndexItem seen;
+    seen.start = cut.start;
+    seen.step = cut.step;
+    seen.stop = cut.start + cut.step * cut.count;
+    seen.whole = cut.count == n && (cut.step == 1 || cut.step == -1);
+    move_.source.push_back({axis_++, cut.start, cut.step});
+    move_.target.push_back({request_.shape.ndim(), 0, 1});
+    move_.extent.push_back(cut.count);
+    request_.shape.push_back(cut.count);
+    request_.attributes.items.push_back(seen);
+  }
+
+  void add_whole_axes(std::int64_t count) {
+    for (; count > 0; --count) add(Slice());
+  }
+
+ private:
+  const Array& x_;
+  detail::Request& request_;
+  detail::RegionMove& move_;
+  std::int64_t axis_ = 0;
+};
 
 /// MESHWISE_CHECK=lockstep: a rank that asks for a piece of its own would be handed a mixture of everybody's.
 void compare_items(const Array& x, std::span<const IndexItem> items, std::string_view operation) {
@@ -69,43 +117,24 @@ void compare_items(const Array& x, std::span<const IndexItem> items, std::string
   detail::compare_arguments(operation, hash, words, "Every rank asks for the same piece of the global array; what a rank has itself are its addressable_shards().");
 }
 
-Array get(const Array& x, const std::vector<IndexExpression>& items, LayoutRule rule, std::string_view operation) {
+Array get(const Array& x, std::span<const IndexExpression> items, LayoutRule rule, std::string_view operation) {
   const Operand operand(x);
   detail::Request request;
   request.operation = operation;
   request.rule = rule;
   request.operands = {&operand, 1};
   request.dtype = x.dtype();
+  request.attributes.items.reserve(static_cast<std::size_t>(x.ndim()) + items.size());
   detail::RegionMove move;
-  move.source_fixed.assign(static_cast<std::size_t>(x.ndim()), 0);
-  std::int64_t axis = 0;
-  for (const auto& item : expanded(items, x)) {
-    IndexItem seen;
-    if (std::holds_alternative<std::nullptr_t>(item.value())) {
-      seen.kind = IndexItem::Kind::new_axis;
-      request.shape.push_back(1);
-    } else if (const auto* index = std::get_if<std::int64_t>(&item.value())) {
-      const auto n = x.shape()[axis];
-      if (*index < -n || *index >= n)
-        throw IndexError(fmt::format("x[...]: index {} is out of range for axis {} of {}, which has length {}", *index, axis, type_string(x), n));
-      seen.kind = IndexItem::Kind::integer;
-      seen.start = *index < 0 ? *index + n : *index;
-      seen.whole = false;
-      move.source_fixed[static_cast<std::size_t>(axis++)] = seen.start;
-    } else {
-      const auto n = x.shape()[axis];
-      const auto cut = cut_of(std::get<Slice>(item.value()), n, axis);
-      seen.start = cut.start;
-      seen.step = cut.step;
-      seen.stop = cut.start + cut.step * cut.count;
-      seen.whole = cut.count == n && (cut.step == 1 || cut.step == -1);
-      move.source.push_back({axis++, cut.start, cut.step});
-      move.target.push_back({request.shape.ndim(), 0, 1});
-      move.extent.push_back(cut.count);
-      request.shape.push_back(cut.count);
-    }
-    request.attributes.items.push_back(seen);
+  Region region(x, request, move);
+  auto unnamed = unnamed_axes(items, x);
+  for (const auto& item : items) {
+    if (const auto* slice = std::get_if<Slice>(&item.value())) region.add(*slice);
+    else if (const auto* index = std::get_if<std::int64_t>(&item.value())) region.add(*index);
+    else if (std::holds_alternative<Ellipsis>(item.value())) region.add_whole_axes(std::exchange(unnamed, 0));
+    else region.add_new_axis();
   }
+  region.add_whole_axes(unnamed);
   if (detail::in_lockstep()) compare_items(x, request.attributes.items, operation);
   return detail::dispatch_moves(request, {&move, 1});
 }
@@ -209,9 +238,9 @@ Array take(const Array& x, const Array& indices, std::int64_t axis, IndexMode mo
 
 Array Array::reshape(const Shape& shape) const { return meshwise::reshape(*this, shape); }
 Array Array::transpose(const std::vector<std::int64_t>& permutation) const { return meshwise::transpose(*this, permutation); }
-Array Array::operator[](std::int64_t index) const { return getitem(*this, {IndexExpression(index)}); }
-Array Array::operator[](const IndexExpression& item) const { return getitem(*this, {item}); }
-Array Array::operator[](std::initializer_list<IndexExpression> items) const { return getitem(*this, items); }
+Array Array::operator[](std::int64_t index) const { return (*this)[IndexExpression(index)]; }
+Array Array::operator[](const IndexExpression& item) const { return get(*this, {&item, 1}, LayoutRule::getitem, "getitem"); }
+Array Array::operator[](std::initializer_list<IndexExpression> items) const { return get(*this, items, LayoutRule::getitem, "getitem"); }
 Array Array::operator[](const Array& indices) const { return take(*this, indices, 0, IndexMode::clip); }
 
 }  // namespace meshwise

@@ -102,7 +102,7 @@ Array stack(const std::vector<Array>& arrays, std::int64_t axis) {
       move.source.push_back({d, 0, 1});
       move.target.push_back({d < along ? d : d + 1, 0, 1});
     }
-    move.target_fixed.assign(static_cast<std::size_t>(shape.ndim()), 0);
+    move.target_fixed.resize(static_cast<std::size_t>(shape.ndim()), 0);
     move.target_fixed[static_cast<std::size_t>(along)] = static_cast<std::int64_t>(i);
     moves.push_back(std::move(move));
   }
