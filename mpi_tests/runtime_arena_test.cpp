@@ -1,4 +1,5 @@
-// The block protocol of the arena: processes that publish, acquire, drop and recycle at random, against a model; letter boxes; address ranges.
+// The block protocol of the arena: processes (and threads, for a sanitizer to watch) that publish, acquire, drop and recycle at random, against a model;
+// letter boxes; address ranges.
 // ranks: 1
 // internals: src
 // timeout: 120
@@ -26,12 +27,15 @@ using namespace meshwise::detail;
 constexpr int places = 4;
 
 /// As the runtime does: arenas and stores outlive everything.
-ArenaStore& immortal_store(std::vector<Descriptor> files, const ArenaLayout& layout) {
+ArenaStore& immortal_store(std::unique_ptr<Arena> arena) {
   static auto* const kept = new std::vector<std::pair<std::unique_ptr<Arena>, std::unique_ptr<ArenaStore>>>;
-  auto arena = std::make_unique<Arena>(0, std::move(files), layout);
   auto store = std::make_unique<ArenaStore>(*arena);
   kept->emplace_back(std::move(arena), std::move(store));
   return *kept->back().second;
+}
+
+ArenaStore& immortal_store(std::vector<Descriptor> files, const ArenaLayout& layout) {
+  return immortal_store(std::make_unique<Arena>(0, std::move(files), layout));
 }
 
 std::vector<Descriptor> duplicates(const std::vector<Descriptor>& files) {
@@ -66,11 +70,12 @@ struct Letter {
   std::uint64_t bytes, seed;
 };
 
-// What one process does. The model is the seed that came with each block: a block that somebody holds a reference to never changes.
-int act(int place, std::vector<Descriptor> files, const ArenaLayout& layout, unsigned seed) {
-  Arena arena(place, std::move(files), layout);
+// What one place does. The model is the seed that came with each block: a block that somebody holds a reference to never changes.
+int act(ArenaStore& store, int steps, unsigned seed) {
+  Arena& arena = store.arena();
+  const auto& layout = arena.layout();
+  const int place = arena.place();
   if (!arena.valid()) return 10;
-  auto& store = *new ArenaStore(arena);
   std::vector<LetterBox> out, in;
   for (int k = 0; k < places; ++k) {
     out.emplace_back(arena.letter_box(k, place), layout.mail_bytes);
@@ -87,7 +92,7 @@ int act(int place, std::vector<Descriptor> files, const ArenaLayout& layout, uns
     held.erase(held.begin() + static_cast<std::ptrdiff_t>(k));
     return fine;
   };
-  for (int step = 0; step < 20000; ++step) {
+  for (int step = 0; step < steps; ++step) {
     switch (random() % 4) {
       case 0: {  // publish
         const std::size_t sizes[] = {8, 200, 5000, 300'000};
@@ -133,6 +138,23 @@ int act(int place, std::vector<Descriptor> files, const ArenaLayout& layout, uns
   return 0;
 }
 
+/// Letters that nobody read keep their blocks; all others came home: as many references as unread letters.
+void expect_all_home(const Arena& seen) {
+  std::map<std::pair<int, std::uint32_t>, std::uint32_t> lent;
+  for (int to = 0; to < places; ++to)
+    for (int from = 0; from < places; ++from)
+      for (LetterBox box(seen.letter_box(to, from), seen.layout().mail_bytes, true); const std::byte* const at = box.front(); box.pop()) {
+        Letter letter;
+        std::memcpy(&letter, at, sizeof letter);
+        ++lent[{letter.location.place, letter.location.number}];
+      }
+  for (int place = 0; place < places; ++place)
+    for (std::uint32_t number = 0; number < 20000; ++number) {
+      const auto at = lent.find({place, number});
+      ASSERT_EQ(seen.header(place, number).references.load(), at == lent.end() ? 0 : at->second) << place << ", block " << number;
+    }
+}
+
 TEST(Arena, ProcessesNeverSeeABlockChange) {
   const auto layout = arena_layout(places, std::uint64_t{1} << 30);
   for (unsigned round = 0; round < 3; ++round) {
@@ -142,7 +164,7 @@ TEST(Arena, ProcessesNeverSeeABlockChange) {
     for (int place = 0; place < places; ++place) {
       const pid_t child = fork();
       ASSERT_GE(child, 0);
-      if (child == 0) _exit(act(place, duplicates(files), layout, round + 1));
+      if (child == 0) _exit(act(immortal_store(std::make_unique<Arena>(place, duplicates(files), layout)), 20000, round + 1));
       children.push_back(child);
     }
     for (const pid_t child : children) {
@@ -150,22 +172,26 @@ TEST(Arena, ProcessesNeverSeeABlockChange) {
       ASSERT_EQ(waitpid(child, &status, 0), child);
       EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "round " << round << ", status " << status;
     }
-    // Letters that nobody read keep their blocks; all others came home: as many references as unread letters.
-    Arena seen(0, duplicates(files), layout);
+    const Arena seen(0, duplicates(files), layout);
     ASSERT_TRUE(seen.valid());
-    std::map<std::pair<int, std::uint32_t>, std::uint32_t> lent;
-    for (int to = 0; to < places; ++to)
-      for (int from = 0; from < places; ++from)
-        for (LetterBox box(seen.letter_box(to, from), layout.mail_bytes, true); const std::byte* const at = box.front(); box.pop()) {
-          Letter letter;
-          std::memcpy(&letter, at, sizeof letter);
-          ++lent[{letter.location.place, letter.location.number}];
-        }
-    for (int place = 0; place < places; ++place)
-      for (std::uint32_t number = 0; number < 20000; ++number) {
-        const auto at = lent.find({place, number});
-        ASSERT_EQ(seen.header(place, number).references.load(), at == lent.end() ? 0 : at->second) << place << ", block " << number;
-      }
+    expect_all_home(seen);
+  }
+}
+
+// The same with threads that share their mappings, so that a thread sanitizer sees who orders what.
+TEST(Arena, ThreadsNeverSeeABlockChange) {
+  const auto layout = arena_layout(places, std::uint64_t{1} << 30);
+  for (unsigned round = 0; round < 3; ++round) {
+    auto& first = immortal_store(std::make_unique<Arena>(0, memory_files(layout), layout));
+    ASSERT_TRUE(first.arena().valid());
+    std::vector<ArenaStore*> stores{&first};
+    for (int place = 1; place < places; ++place) stores.push_back(&immortal_store(std::make_unique<Arena>(place, first.arena())));
+    std::vector<int> codes(places, -1);
+    std::vector<std::thread> threads;
+    for (std::size_t place = 0; place < places; ++place) threads.emplace_back([&, place] { codes[place] = act(*stores[place], 10000, round + 10); });
+    for (auto& thread : threads) thread.join();
+    EXPECT_EQ(codes, std::vector<int>(places, 0)) << "round " << round;
+    expect_all_home(first.arena());
   }
 }
 

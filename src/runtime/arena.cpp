@@ -22,7 +22,7 @@ ArenaLayout arena_layout(int places, std::uint64_t bytes) {
   layout.data = layout.headers + header_count * sizeof(BlockHeader);
   // Four times the machine's memory: address ranges are not moved together, so some lie idle. All arenas, twice, must fit in half of the address
   // space of a process.
-  constexpr std::uint64_t address_space = std::uint64_t{1} << 46;
+  [[maybe_unused]] constexpr std::uint64_t address_space = std::uint64_t{1} << 46;
 #ifdef MESHWISE_SANITIZED
   const std::uint64_t most = std::uint64_t{16} << 30;  // a thread sanitizer's share of the address space is small
 #else
@@ -45,6 +45,17 @@ Arena::Arena(int place, std::vector<Descriptor> files, const ArenaLayout& layout
   own.read.store(data);
   own.write.store(data);
   valid_ = data != nullptr;
+}
+
+Arena::Arena(int place, Arena& other) : place_(place), layout_(other.layout_), mates_(other.mates_.size()) {
+  valid_ = other.valid_;
+  for (std::size_t k = 0; k < mates_.size(); ++k) {
+    std::byte* const data = other.data_of(static_cast<int>(k), &Mate::write);
+    mates_[k].control = other.mates_[k].control;
+    mates_[k].read.store(data);
+    mates_[k].write.store(data);
+    valid_ = valid_ && data != nullptr;
+  }
 }
 
 std::byte* Arena::map_data(Mate& mate, bool writing) const {

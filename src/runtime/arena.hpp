@@ -46,6 +46,8 @@ class Arena {
  public:
   /// Local. `files[p]` is the memory file of place p. Check valid() before use.
   Arena(int place, std::vector<Descriptor> files, const ArenaLayout& layout);
+  /// Local. Another place's view through the same mappings: the ranks of a node as threads of one process, for a thread sanitizer to watch.
+  Arena(int place, Arena& other);
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
