@@ -4,6 +4,9 @@
 // Every error a call can raise, on all ranks, and on one rank where that can happen; the next call works.
 #include <gtest/gtest.h>
 
+#include <fstream>
+
+#include "meshwise/runtime/node.hpp"
 #include "support/random_placement.hpp"
 #include "support/thrown_words.hpp"
 
@@ -83,6 +86,16 @@ TEST(Errors, AResultThatFitsNowhere) {
   const mw::NamedSharding whole(mesh, mw::P()), rows(mesh, mw::P("x"));
   const auto placed = words<mw::OutOfMemoryError>([&] { mw::device_put(mw::zeros({1 << 25, 1 << 25}, mw::float64), whole); });
   expect_words(placed, {"device_put", "float64[33554432,33554432]", "no rank can have more than"});
+  // Each rank could have its block, but not all ranks of this machine.
+  std::ifstream info("/proc/meminfo");
+  std::string key;
+  std::int64_t kibibytes = 0;
+  info >> key >> kibibytes;
+  const auto n = mw::devices().size(), side = kibibytes / n * 3 / 2;  // 1.5 times the memory there is
+  if (n > 1 && mw::detail::topology().ranks_per_node == 0) {
+    const auto together = words<mw::OutOfMemoryError>([&] { mw::device_put(mw::zeros({n, side, 128}, mw::float64), rows); });
+    expect_words(together, {"device_put", "bytes on", "together"});
+  }
   const auto column = mw::device_put(mw::ones({1 << 24, 1}, mw::float64), whole), row = mw::device_put(mw::ones({1, 1 << 24}, mw::float64), whole);
   const auto computed = words<mw::OutOfMemoryError>([&] { mw::matmul(column, row); });
   expect_words(computed, {"matmul", "float64[16777216,16777216]"});

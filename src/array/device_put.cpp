@@ -41,22 +41,6 @@ std::vector<LocalShard> windows(const Array& x, const Sharding& target) {
 
 }  // namespace
 
-void check_room(std::string_view operation, Dtype dtype, const Shape& shape, const Sharding& sharding) {
-  const auto item = static_cast<double>(itemsize(dtype)), most = static_cast<double>(largest_block());
-  const auto bytes_of = [&](const Shape& part) {
-    auto bytes = item;
-    for (const auto n : part) bytes *= static_cast<double>(n);  // more than any integer may be asked for
-    return bytes;
-  };
-  if (bytes_of(shape) <= most) return;
-  const auto block = sharding.shard_shape(shape);
-  if (bytes_of(block) <= most) return;
-  throw OutOfMemoryError(fmt::format("{}: the result {}[{}] {} on {} has blocks of {}[{}], {:.0f} bytes each, and no rank can have more than {:.0f} bytes. Split it over more "
-                                     "devices, or raise the limit.",
-                                     operation, name(dtype), joined(shape), to_string(sharding.spec()), to_string(sharding.devices()), name(dtype), joined(block),
-                                     bytes_of(block), most));
-}
-
 std::uint64_t hash_placement(const Array& x, const Sharding& target) {
   const auto rule = x.state()->kind == State::Kind::recipe && !x.is_deleted() ? x.state()->recipe.hash() : 0;
   return mix(mix(hash_type(x), target.hash()), rule);

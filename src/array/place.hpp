@@ -26,7 +26,7 @@ Moved place(const Array& x, const Sharding& target, const Ticket& ticket);
 /// Local. Another array over the same blocks: it lives on when x is deleted.
 Array same_value(const Array& x);
 
-/// Local. Throws: OutOfMemoryError, on every rank alike, when no rank could hold the largest block of such an array.
+/// Local. Throws: OutOfMemoryError, on every rank alike, when a rank could not hold its blocks of such an array, or a node those of its ranks.
 void check_room(std::string_view operation, Dtype dtype, const Shape& shape, const Sharding& sharding);
 
 /// Local. The errors a placement can have, before any byte moves. Throws: DonatedError, PlacementError, OutOfMemoryError.

@@ -65,6 +65,8 @@ MemoryAccount& memory_account();
 std::int64_t memory_available();
 /// Local. Bytes that machine or control group has at all.
 std::int64_t memory_total();
+/// Local. Of the whole machine, in bytes.
+std::int64_t machine_memory();
 /// Local. Bytes kept for later blocks: MESHWISE_POOL_BYTES, or this rank's share of a quarter of the memory.
 std::int64_t pool_limit();
 

@@ -109,8 +109,11 @@ void begin(MPI_Comm from) {
   begin_node(r, true);
   begin_engine(r);
   begin_agreements(r);
-  r.largest_block = r.settings.memory_limit > 0 ? r.settings.memory_limit : memory_total();
-  check_mpi(MPI_Allreduce(MPI_IN_PLACE, &r.largest_block, 1, MPI_INT64_T, MPI_MIN, r.base), "agreeing on memory");
+  // A node's: not the control group's, which may be each rank's own.
+  std::int64_t memory[] = {r.settings.memory_limit > 0 ? r.settings.memory_limit : memory_total(), machine_memory()};
+  check_mpi(MPI_Allreduce(MPI_IN_PLACE, memory, 2, MPI_INT64_T, MPI_MIN, r.base), "agreeing on memory");
+  r.largest_block = memory[0];
+  r.node_memory = memory[1];
   const std::int64_t each = r.settings.devices_per_rank;
   set_world(r.size * each, each, r.rank);
   r.world = &r.ledger.find(devices().hash());

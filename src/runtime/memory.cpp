@@ -102,8 +102,13 @@ std::uint64_t capacity_of(std::uint32_t size_class) {
   return below + ((size_class - 8) % 4 + 1) * (below / 4);
 }
 
+std::int64_t machine_memory() {
+  static const std::int64_t total = std::max<std::int64_t>(entry_in("/proc/meminfo", "MemTotal:", 1024), std::int64_t{1} << 30);
+  return total;
+}
+
 std::int64_t memory_total() {
-  static const std::int64_t total = std::min(tightest().limit, std::max<std::int64_t>(entry_in("/proc/meminfo", "MemTotal:", 1024), std::int64_t{1} << 30));
+  static const std::int64_t total = std::min(tightest().limit, machine_memory());
   return total;
 }
 

@@ -35,7 +35,7 @@ struct Runtime {
   Settings settings;
   Topology topology;
   std::vector<int> node_ranks;  // the world ranks on this node, ascending
-  std::int64_t largest_block = std::numeric_limits<std::int64_t>::max();
+  std::int64_t largest_block = std::numeric_limits<std::int64_t>::max(), node_memory = largest_block;
   bool crowded = false;         // more ranks on this node than cores: who waits makes room
   Agreements agreements;        // under way: local failures are agreed there, not sticky
 

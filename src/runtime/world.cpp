@@ -70,6 +70,8 @@ namespace detail {
 
 const Topology& topology() { return runtime().topology; }
 
+std::int64_t node_memory() { return runtime().node_memory; }
+
 void print_text(const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);  // mpirun hands on what it has been given, and a job may be ended at any time

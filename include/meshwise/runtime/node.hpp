@@ -1,5 +1,5 @@
 #pragma once
-// Which ranks share a node, as found when the Environment began (or as MESHWISE_NODE_SIZE pretends).
+// Which ranks share a node, as found when the Environment began (or as MESHWISE_NODE_SIZE or MESHWISE_NODES pretends), and what it has.
 
 #include "meshwise/plan/topology.hpp"
 
@@ -7,5 +7,8 @@ namespace meshwise::detail {
 
 /// Local. The world's nodes, for plans; the same on every rank.
 const Topology& topology();
+
+/// Local. The memory of the smallest node, in bytes, agreed at start.
+std::int64_t node_memory();
 
 }  // namespace meshwise::detail
