@@ -49,7 +49,10 @@ function(meshwise_add_library)
   # project that uses meshwise needs neither package's CMake files (nor the language C for HDF5's).
   target_link_libraries(meshwise
     PUBLIC fmt::fmt MPI::MPI_CXX
-    PRIVATE Boost::mpi Boost::serialization Threads::Threads ${HDF5_C_LIBRARIES} ${BLAS_LIBRARIES})
+    PRIVATE Threads::Threads ${HDF5_C_LIBRARIES} ${BLAS_LIBRARIES})
+  if(MESHWISE_BOOST_MPI)
+    target_link_libraries(meshwise PRIVATE Boost::mpi Boost::serialization)
+  endif()
   if(MESHWISE_SANITIZE)
     target_link_options(meshwise PUBLIC $<BUILD_INTERFACE:-fsanitize=${MESHWISE_SANITIZE}>)
   endif()

@@ -22,6 +22,9 @@ set(MESHWISE_TEST_SEED 1 CACHE STRING "Seed of the delays that the library inser
 
 # What every test's environment has: no link figures of this machine's, they are printed. The launcher adds what Open MPI needs where it is not set.
 set(MESHWISE_TEST_ENVIRONMENT MESHWISE_NO_BUILD=1 MESHWISE_CALIBRATION=/nonexistent/links.json GTEST_COLOR=no OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1)
+if(MPI_CXX_COMPILER MATCHES "mpich")
+  list(APPEND MESHWISE_TEST_ENVIRONMENT MESHWISE_MPIEXEC=${MPIEXEC_EXECUTABLE})
+endif()
 if(MESHWISE_SANITIZE MATCHES "address")
   # Both are needed to hide Open MPI's leaks and no others: the whole stack, and the list of its libraries.
   list(APPEND MESHWISE_TEST_ENVIRONMENT

@@ -123,6 +123,11 @@ if [[ -n $jobs ]]; then
   for n in 2 4; do
     against "ours without MPI's CMA" 1.1 "$n" "$run" -n "$n" --mca btl_vader_single_copy_mechanism none "$build/benchmarks/reshard_worker" ${size:+"$size"}
   done
+  if [[ -x $build/mpich/benchmarks/reshard_worker ]]; then
+    against "ours under MPICH" 1.1 2 env MESHWISE_MPIEXEC=mpiexec.mpich "$run" -n 2 "$build/mpich/benchmarks/reshard_worker" ${size:+"$size"}
+  else
+    say "skipped: ours under MPICH (scripts/install_peers.sh)"
+  fi
 fi
 
 bars=$(grep -cE '"holds": *(true|false)' "$rows")

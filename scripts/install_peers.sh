@@ -1,7 +1,7 @@
 #!/bin/bash
 # Installs what the benchmarks compare us with; the library needs none of it. Root, on Debian.
 #
-#   scripts/install_peers.sh                   ScaLAPACK and FFTW-MPI (apt); mpi4py-fft, heat and JAX (pip, in build/peers)
+#   scripts/install_peers.sh                   ScaLAPACK, FFTW-MPI and MPICH (apt); mpi4py-fft, heat and JAX (pip, in build/peers)
 #   scripts/install_peers.sh --costa FOLDER    COSTA as well, from its sources (github.com/eth-cscs/COSTA with its submodules)
 #   scripts/install_peers.sh --apt             what apt has alone
 #
@@ -51,6 +51,12 @@ peers=$build/peers
 mkdir -p "$peers"
 attempt ScaLAPACK apt libscalapack-openmpi-dev
 attempt FFTW-MPI apt libfftw3-dev libfftw3-mpi-dev
+
+# Ourselves with another MPI.
+build_with_mpich() {
+  cmake -S "$root" --preset mpich -B "$build/mpich" && cmake --build "$build/mpich" --target benchmarks/reshard_worker
+}
+if attempt MPICH apt mpich libmpich-dev libhdf5-mpich-dev; then attempt "meshwise for MPICH" build_with_mpich; fi
 
 if [[ -n $python ]]; then
   # Debian's Python, for its mpi4py (built for this MPI) and its torch (without gigabytes for accelerators), which heat stands on.

@@ -9,6 +9,7 @@
 # Other options before the program go to mpirun (--timeout, --host, --mca, -x, ...). Paths are relative to the
 # caller's folder. Open MPI's settings that root, containers and more ranks than cores need are set where
 # you have not set them yourself. MESHWISE_NO_BUILD=1 skips the checks of packages and of the build.
+# MESHWISE_MPIEXEC names another MPI's launcher (mpiexec.mpich, for what was built with the preset mpich).
 set -uo pipefail
 export PATH
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -89,6 +90,17 @@ export OPENBLAS_NUM_THREADS=${OPENBLAS_NUM_THREADS-1} OMP_NUM_THREADS=${OMP_NUM_
 if [[ -n $one ]]; then
   export MESHWISE_DEVICES_PER_RANK=${MESHWISE_DEVICES_PER_RANK-$one}
   exec "$program" "$@"
+fi
+
+if [[ -n ${MESHWISE_MPIEXEC:-} ]]; then
+  theirs=()
+  while ((${#options[@]})); do
+    case ${options[0]} in
+      --timeout | -timeout) export MPIEXEC_TIMEOUT=${options[1]}; options=("${options[@]:2}") ;;
+      *) theirs+=("${options[0]}"); options=("${options[@]:1}") ;;
+    esac
+  done
+  exec "$MESHWISE_MPIEXEC" -n "$ranks" ${theirs[@]+"${theirs[@]}"} "$program" "$@"
 fi
 
 # mpirun's own accounts of a program that ends with an error are 11 lines, a signal's or not: we say it in one (--verbose gives them back).

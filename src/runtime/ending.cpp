@@ -1,4 +1,5 @@
 #include "runtime/ending.hpp"
+#include "runtime/mpi_begin.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>

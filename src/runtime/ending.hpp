@@ -22,8 +22,6 @@ void say(std::string_view words);
 [[noreturn]] void abort_job(int code);
 
 /// Local. Whether the library started MPI; only then it finalizes it (environment.cpp).
-bool mpi_is_ours();
-void finalize_mpi();
 /// Local. An exception has ended the Environment: the job ends when this process does.
 bool has_left_by_exception();
 

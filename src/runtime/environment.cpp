@@ -1,13 +1,8 @@
-// The library's beginning. Boost.MPI stays in this file: it starts MPI, and it broadcasts the settings.
+// The library's beginning.
 #include "meshwise/runtime/environment.hpp"
 
 #include <fmt/format.h>
 
-#include <boost/mpi/collectives.hpp>
-#include <boost/mpi/communicator.hpp>
-#include <boost/mpi/environment.hpp>
-#include <boost/serialization/map.hpp>
-#include <boost/serialization/string.hpp>
 #include <exception>
 #include <map>
 #include <memory>
@@ -16,6 +11,7 @@
 #include "meshwise/base/error.hpp"
 #include "runtime/block_store.hpp"
 #include "runtime/ending.hpp"
+#include "runtime/mpi_begin.hpp"
 #include "runtime/node.hpp"
 #include "runtime/copier.hpp"
 #include "runtime/runtime.hpp"
@@ -23,13 +19,6 @@
 namespace meshwise {
 namespace detail {
 namespace {
-
-namespace bmpi = boost::mpi;
-
-std::unique_ptr<bmpi::environment>& mpi_of_ours() {
-  static auto* const immortal = new std::unique_ptr<bmpi::environment>;
-  return *immortal;
-}
 
 void check_first(const Runtime& r) {
   switch (r.life.load()) {
@@ -43,25 +32,6 @@ void check_first(const Runtime& r) {
     default:
       throw Error("Environment: there is one already. A process has one Environment; pass it on instead of making another.");
   }
-}
-
-void begin_mpi(int* argc, char*** argv) {
-  if (bmpi::environment::initialized()) {
-    if (bmpi::environment::finalized())
-      throw Error("Environment: MPI has been finalized already. Make the Environment before MPI_Finalize.");
-    return;
-  }
-  constexpr auto level = bmpi::threading::multiple;
-  mpi_of_ours() =
-      argc ? std::make_unique<bmpi::environment>(*argc, *argv, level, false) : std::make_unique<bmpi::environment>(level, false);
-}
-
-// Only rank 0 reads its environment: mpirun forwards these variables to no other host, and ranks that read different ones would part ways.
-std::map<std::string, std::string> settings_of_first(MPI_Comm base) {
-  const bmpi::communicator world(base, bmpi::comm_attach);
-  auto variables = world.rank() == 0 ? own_variables() : std::map<std::string, std::string>();
-  bmpi::broadcast(world, variables, 0);
-  return variables;
 }
 
 void check_tags(const Runtime& r) {
@@ -135,10 +105,6 @@ void check_running(std::string_view operation) {
                         "Environment until the last use of their values.",
                         operation));
 }
-
-bool mpi_is_ours() { return mpi_of_ours() != nullptr; }
-
-void finalize_mpi() { mpi_of_ours().reset(); }
 
 }  // namespace detail
 
