@@ -1,6 +1,7 @@
 #include "runtime/arena.hpp"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -51,6 +52,7 @@ Arena::Arena(int place, Arena& other) : place_(place), layout_(other.layout_), m
   valid_ = other.valid_;
   for (std::size_t k = 0; k < mates_.size(); ++k) {
     std::byte* const data = other.data_of(static_cast<int>(k), &Mate::write);
+    mates_[k].file = Descriptor(dup(other.mates_[k].file.get()));
     mates_[k].control = other.mates_[k].control;
     mates_[k].read.store(data);
     mates_[k].write.store(data);
