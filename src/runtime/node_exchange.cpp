@@ -321,6 +321,7 @@ void begin_node_exchange(Runtime& r, ArenaStore& store, const std::vector<int>& 
     node.in.emplace_back(arena.letter_box(arena.place(), place), arena.layout().mail_bytes);
   }
   node.sent.assign(ranks.size(), 0);
+  node.known_finished.assign(ranks.size(), 0);
   node.expected.clear();
   node.expected.resize(ranks.size());
 }
@@ -344,8 +345,9 @@ void start_on_node(Movement& movement, std::vector<Exchange>&& sends, std::vecto
 bool has_room_on_node(int rank, std::size_t boxes, std::int64_t bytes) {
   NodeExchange& node = here();
   const auto place = static_cast<std::size_t>(node.place_of[static_cast<std::size_t>(rank)]);
-  const auto waiting = static_cast<std::int64_t>(node.sent[place] - node.out[place].finished());
-  if (waiting > 0 && waiting + bytes > runtime().settings.run_ahead) return false;
+  const auto waiting = [&] { return static_cast<std::int64_t>(node.sent[place] - node.known_finished[place]); };
+  if (waiting() + bytes > runtime().settings.run_ahead) node.known_finished[place] = node.out[place].finished();
+  if (waiting() > 0 && waiting() + bytes > runtime().settings.run_ahead) return false;
   return node.out[place].has_room(LetterWriter::most_bytes(boxes, node.out[place].longest()));
 }
 
@@ -380,7 +382,7 @@ void drop_node_tasks(NodeExchange& node) {
     }
   node.tasks.clear();
   node.expecting = 0;
-  for (std::size_t place = 0; place < node.out.size(); ++place) node.sent[place] = node.out[place].finished();
+  for (std::size_t place = 0; place < node.out.size(); ++place) node.sent[place] = node.known_finished[place] = node.out[place].finished();
   ++node.epoch;
 }
 

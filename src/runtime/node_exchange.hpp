@@ -70,6 +70,7 @@ struct NodeExchange {
   std::vector<int> place_of;          // by world rank; -1 for ranks elsewhere
   std::vector<LetterBox> out, in;     // by place
   std::vector<std::uint64_t> sent;    // bytes of payload, by place
+  std::vector<std::uint64_t> known_finished;  // of them, at least: the reader's counter is looked at only where that is too few
   std::vector<std::deque<NodeTask*>> expected;
   std::vector<NodeTask*> tasks;       // matched, in program order; and sending ones that the sender may help with
   std::size_t expecting = 0;          // places with expected tasks

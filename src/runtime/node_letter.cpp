@@ -1,6 +1,7 @@
 #include "runtime/node_letter.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 
 #include "runtime/engine.hpp"
@@ -35,15 +36,13 @@ PlacedBox read_box(const std::uint64_t*& word) {
   return box;
 }
 
-LetterWriter::LetterWriter(const Ticket& ticket, const Words& words, std::uint32_t phase, std::uint64_t epoch) {
+LetterWriter::LetterWriter(const Ticket& ticket, const Words& words, std::uint32_t phase, std::uint64_t epoch) : call_(words) {
   if (words.details) details_ = std::string_view(*words.details).substr(0, text_limit);
   head_.list = ticket.list;
   head_.sequence = ticket.sequence;
   head_.hash = ticket.hash;
   head_.phase = phase;
   head_.epoch = epoch;
-  head_.call = words.call;
-  head_.before = words.before;
   head_.has_before = words.has_before ? 1 : 0;
   head_.details_bytes = static_cast<std::uint32_t>(details_.size());
 }
@@ -65,13 +64,13 @@ void LetterWriter::set_shared(const Block& block, const Arena& arena) {
 }
 
 std::uint64_t LetterWriter::most_bytes(std::size_t boxes, std::uint64_t longest) {
-  return std::min(longest, sizeof(LetterHead) + text_limit + 8 + boxes * 8 * (head_words + 8));
+  return std::min(longest, sizeof(LetterHead) + sizeof(LetterEnd) + text_limit + 8 + boxes * 8 * (head_words + 8));
 }
 
 void LetterWriter::send(LetterBox& box, ArenaStore& store) {
   head_.words = static_cast<std::uint32_t>(words_.size());
-  const std::uint64_t words = 8 * words_.size(), front = sizeof head_ + in_words(details_.size());
-  const bool far = front + words > box.longest() - 64 || !box.has_room(front + words);
+  const std::uint64_t words = 8 * words_.size(), rest = sizeof head_ + sizeof(LetterEnd) + in_words(details_.size());
+  const bool far = rest + words > box.longest() - 64 || !box.has_room(rest + words);
   if (far) {
     const auto block = store.allocate(words);
     std::memcpy(block->data(), words_.data(), words);
@@ -79,21 +78,26 @@ void LetterWriter::send(LetterBox& box, ArenaStore& store) {
     head_.far_place = block->location().place;
     head_.far_number = block->location().number;
   }
-  std::byte* at = box.begin(front + (far ? 0 : words));
+  std::byte* at = box.begin(rest + (far ? 0 : words));
   std::memcpy(at, &head_, sizeof head_);
-  if (!details_.empty()) std::memcpy(at + sizeof head_, details_.data(), details_.size());
-  if (!far) std::memcpy(at + front, words_.data(), words);
+  at += sizeof head_;
+  if (!far && words > 0) std::memcpy(at, words_.data(), words);
+  if (!far) at += words;
+  const LetterEnd end{call_.call, call_.before};
+  std::memcpy(at, &end, sizeof end);
+  if (!details_.empty()) std::memcpy(at + sizeof end, details_.data(), details_.size());
   box.publish();
 }
 
 LetterReader::LetterReader(const std::byte* at, ArenaStore& store) {
   std::memcpy(&head_, at, sizeof head_);
-  details_ = {reinterpret_cast<const char*>(at) + sizeof head_, head_.details_bytes};
+  end_ = at + sizeof head_;
   if (head_.far_place >= 0) {
     far_ = store.adopt({head_.far_place, head_.far_number}, 8 * std::size_t{head_.words});
     word_ = reinterpret_cast<const std::uint64_t*>(far_->data());
   } else {
-    word_ = reinterpret_cast<const std::uint64_t*>(at + sizeof head_ + in_words(details_.size()));
+    word_ = reinterpret_cast<const std::uint64_t*>(end_);
+    end_ += 8 * std::size_t{head_.words};
   }
 }
 
@@ -103,13 +107,17 @@ void LetterReader::drop_all(ArenaStore& store) const {
 }
 
 std::uint64_t LetterReader::epoch_of(const std::byte* at) {
-  LetterHead head;
-  std::memcpy(&head, at, sizeof head);
-  return head.epoch;
+  std::uint64_t epoch = 0;
+  static_assert(offsetof(LetterHead, epoch) == 0);
+  std::memcpy(&epoch, at, sizeof epoch);
+  return epoch;
 }
 
 Words LetterReader::words() const {
-  return {head_.call, head_.before, head_.has_before != 0, std::make_shared<const std::string>(details_)};
+  LetterEnd end;
+  std::memcpy(&end, end_, sizeof end);
+  const auto* const details = reinterpret_cast<const char*>(end_) + sizeof end;
+  return {end.call, end.before, head_.has_before != 0, std::make_shared<const std::string>(details, head_.details_bytes)};
 }
 
 }  // namespace meshwise::detail

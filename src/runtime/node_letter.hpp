@@ -25,7 +25,10 @@ std::uint64_t* write_box(std::uint64_t* word, const StridedBox& box);
 /// Local. Reads a box and moves on to the next.
 PlacedBox read_box(const std::uint64_t*& word);
 
+/// Local. A letter's front: what every reader looks at. The boxes follow, and then what is read only where ranks made different calls, so that those
+/// cache lines stay with the sender.
 struct LetterHead {
+  std::uint64_t epoch = 0;
   std::uint64_t list = 0, sequence = 0, hash = 0;
   std::int64_t bytes = 0;
   std::uint32_t phase = 0, details_bytes = 0, words = 0, has_before = 0;
@@ -33,13 +36,19 @@ struct LetterHead {
   std::uint32_t far_number = 0;
   std::int32_t shared_place = -1;
   std::uint32_t shared_number = 0, shared_bytes = 0;
-  std::uint64_t epoch = 0;
-  CallWords call, before;
+  std::uint32_t reserved = 0;
 };
 static_assert(sizeof(LetterHead) % 8 == 0);
 
+/// Local. A letter's end; the call's details come after it.
+struct LetterEnd {
+  CallWords call, before;
+};
+static_assert(sizeof(LetterEnd) % 8 == 0);
+
 class LetterWriter {
  public:
+  /// Local. Refers to the words.
   LetterWriter(const Ticket& ticket, const Words& words, std::uint32_t phase, std::uint64_t epoch);
   /// Local. A box in shared memory; the letter takes a reference to its block.
   void add(const StridedBox& box, const Arena& arena);
@@ -52,9 +61,10 @@ class LetterWriter {
   static std::uint64_t most_bytes(std::size_t boxes, std::uint64_t longest);
 
  private:
-  std::string_view details_;
-  LetterHead head_;
-  std::vector<std::uint64_t> words_;
+  const Words& call_;
+  std::string_view details_{};
+  LetterHead head_{};
+  std::vector<std::uint64_t> words_{};
 };
 
 class LetterReader {
@@ -77,7 +87,7 @@ class LetterReader {
 
  private:
   LetterHead head_;
-  std::string_view details_;
+  const std::byte* end_ = nullptr;  // LetterEnd
   std::shared_ptr<Block> far_{};
   mutable const std::uint64_t* word_ = nullptr;
 };
