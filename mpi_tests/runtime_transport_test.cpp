@@ -199,7 +199,7 @@ TEST(Transport, U094U098ManyMovesInFlight) {
   for (int batch = 0; batch < 20; ++batch) {
     std::vector<Moving> moves;
     for (int k = 0; k < 50; ++k) {
-      const std::int64_t sizes[] = {0, 8, tiny ? 100 : 1 << 16};
+      const std::int64_t sizes[] = {0, 8, tiny ? 100 : 1 << 20};
       const std::int64_t to = n > 1 ? peer : -1;
       moves.push_back(move(enter("put", meshwise::devices()), to, to, sizes[k % 3], static_cast<unsigned char>(k)));
     }

@@ -78,6 +78,19 @@ TEST(UserCases, U122_EmptyPartsScalarsAndFewDevices) {
   EXPECT_EQ(wrong_numbers<std::int64_t>(three), 0);
 }
 
+TEST(UserCases, U054_ShapesWithNothingInThemSurviveTheFile) {
+  NEED_DEVICES(4);
+  const NamedSharding rows(line(4), P("x")), columns(line(4), P(nullptr, "x"));
+  const hdf5_files::Folder folder;
+  const auto file = folder / "x.h5";
+  for (const auto& shape : {Shape{0, 0}, Shape{0, 5}, Shape{8, 0}}) {
+    mw::io::write(file, "/x", mw::device_put(mw::zeros(shape), rows));
+    const auto back = mw::io::read(file, "/x", columns);
+    EXPECT_EQ(back.shape(), shape);
+    EXPECT_EQ(mw::sum(back).item<float>(), 0.0f);
+  }
+}
+
 // One file in a hundred had wrong values, with three processes and odd shapes.
 TEST(UserCases, U126_FiftySavesOfOddShapes) {
   const auto m = line(mw::devices().size());

@@ -130,7 +130,7 @@ TEST(UserCases, U062_NoDeviceHoldsMoreThanTwoShards) {
   NEED_DEVICES(8);
   const auto m = make_mesh({4, 2}, {"x", "y"});
   const NamedSharding from(m, P("y", nullptr, "x")), to(m, P(nullptr, {"x", "y"}));
-  for (const std::int64_t n : {16, 128}) {
+  for (const std::int64_t n : {16, 256}) {
     const Shape shape{n, n, n};
     const auto x = mw::device_put(numbered(shape, mw::float32), from);
     const PeakMeter blocks;

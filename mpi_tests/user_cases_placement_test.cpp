@@ -175,6 +175,14 @@ TEST(UserCases, U046_ReshardToItsOwnLayout) {
   const auto m = make_mesh({2}, {"x"}, {.devices = {0, 1}});
   auto x = mw::device_put(counting({7, 3}, mw::float32), NamedSharding(m, P("x")));
   const auto y = mw::reshard(x, P("x")), z = mw::device_put(x, NamedSharding(make_mesh({2}, {"x"}, {.devices = {0, 1}}), P("x")));
+  for (const auto& same : {y, z}) {
+    EXPECT_EQ(wrong_shards(same), "");
+    EXPECT_TRUE(same.committed());
+  }
+  auto from = mw::device_put(counting({7, 3}, mw::float32), NamedSharding(m, P("x")));
+  const auto to = mw::device_put(from, NamedSharding(make_mesh({2}, {"rows"}, {.devices = {0, 1}}), P("rows")));
+  from = Array();
+  EXPECT_EQ(wrong_shards(to), "") << "outlives what it was made from";
   const auto w = mw::device_put(z, z.sharding(), {.donate = true});
   EXPECT_TRUE(x.is_deleted());  // z is x: the same array
   EXPECT_EQ(wrong_shards(w), "");
@@ -196,10 +204,24 @@ TEST(UserCases, U054_NothingDividesByZero) {
   NEED_DEVICES(4);
   const auto m = make_mesh({4}, {"x"}, {.devices = {0, 1, 2, 3}});
   for (const auto& shape : {mw::Shape{0, 0}, mw::Shape{0, 5}, mw::Shape{8, 0}}) {
-    const auto x = mw::device_put(mw::zeros(shape), NamedSharding(m, P("x")));
+    const NamedSharding rows(m, P("x"));
+    const auto x = mw::device_put(mw::zeros(shape), rows);
+    EXPECT_EQ(rows.shard_shape(shape), (mw::Shape{shape[0] / 4, shape[1]}));
+    for (const auto& shard : x.addressable_shards()) EXPECT_EQ(shard.data().shape(), (mw::Shape{shape[0] / 4, shape[1]}));
     EXPECT_EQ(mw::reshard(x, P(nullptr, "x")).shape(), shape);
     EXPECT_EQ(mw::sum(x).item<float>(), 0.0f);
   }
+}
+
+TEST(UserCases, U059_ShortSpecsPadAndLongOnesAreRefused) {
+  NEED_DEVICES(2);
+  const auto m = make_mesh({1, 2}, {"a", "b"}, {.devices = {0, 1}});
+  const auto x = mw::device_put(iota({4, 6, 2}), NamedSharding(m, P("a", "b")));
+  for (const auto& shard : x.addressable_shards()) EXPECT_EQ(shard.data().shape(), (mw::Shape{4, 3, 2}));
+  const auto words = refusal([&] { mw::device_put(iota({16}), NamedSharding(m, P("a", "b"))); });
+  EXPECT_TRUE(mentions(words, {"P('a', 'b')", "2 entries", "(16,)", "1 axis"})) << words;
+  const auto scalar = refusal([&] { mw::device_put(iota({}), NamedSharding(m, P("a"))); });
+  EXPECT_TRUE(mentions(scalar, {"P('a',)", "1 entry", "a scalar takes P()"})) << scalar;
 }
 
 TEST(UserCases, U065_MeshAndShardingAnewEachStep) {
@@ -208,6 +230,7 @@ TEST(UserCases, U065_MeshAndShardingAnewEachStep) {
   for (int i = 0; i < 1000; ++i) {
     const auto m = make_mesh({4}, {"x"}, {.devices = {0, 1, 2, 3}});
     const auto x = mw::device_put(iota({16}), NamedSharding(m, P("x")));
+    ASSERT_EQ(wrong_numbers<float>(x), 0) << i;
     if (i % 250 == 0) { EXPECT_EQ(mw::sum(x).item<float>(), 120.0f); }
   }
   EXPECT_LE(mw::runtime_stats().communicators - before, 2);
