@@ -167,8 +167,10 @@ std::optional<std::uint32_t> ArenaStore::fresh(SizeClass size, std::size_t bytes
 
 // Reserved now, so that a full machine is an error here and not a signal at the first touch.
 bool ArenaStore::commit(std::uint64_t offset, std::uint64_t bytes) {
-  if (!memory_account().system_has(bytes)) return false;
-  if (fallocate(arena_.file(), 0, static_cast<off_t>(offset), static_cast<off_t>(bytes)) != 0) {
+  const auto take = [&](std::uint64_t at, std::uint64_t length) {
+    return fallocate(arena_.file(), 0, static_cast<off_t>(offset + at), static_cast<off_t>(length)) == 0;
+  };
+  if (!memory_account().take_from_system(bytes, take)) {
     fallocate(arena_.file(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset), static_cast<off_t>(bytes));
     return false;
   }

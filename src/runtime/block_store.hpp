@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "meshwise/base/error.hpp"
+#include "meshwise/base/function_ref.hpp"
 #include "meshwise/runtime/block_store.hpp"
 
 namespace meshwise::detail {
@@ -34,6 +35,9 @@ class MemoryAccount {
   void ask(std::size_t bytes);
   /// Local. Whether machine and control group have `bytes` more. Small requests are looked at together, once they make up a mebibyte.
   bool system_has(std::uint64_t bytes);
+  /// Local. Takes memory from the system by `take(offset, bytes)`, slice after slice, with a look at what is left before each: ranks that take some at the
+  /// same moment see each other. False as soon as there is too little, or `take` fails: the caller gives back what it has.
+  bool take_from_system(std::uint64_t bytes, FunctionRef<bool(std::uint64_t offset, std::uint64_t bytes)> take);
   /// Local. A block was made, or taken over from another rank; it is gone.
   void add(const Block& block);
   void remove(const Block& block);

@@ -150,6 +150,16 @@ bool MemoryAccount::system_has(std::uint64_t bytes) {
   return wanted <= memory_available();
 }
 
+bool MemoryAccount::take_from_system(std::uint64_t bytes, FunctionRef<bool(std::uint64_t offset, std::uint64_t bytes)> take) {
+  constexpr std::uint64_t slice = std::uint64_t{32} << 20;  // of a rank: together less than what is left to the kernel
+  if (!system_has(bytes)) return false;
+  for (std::uint64_t offset = 0; offset < bytes; offset += slice) {
+    if (offset > 0 && static_cast<std::int64_t>(bytes - offset) > memory_available()) return false;
+    if (!take(offset, std::min(slice, bytes - offset))) return false;
+  }
+  return true;
+}
+
 void MemoryAccount::shift(std::int64_t bytes) {
   const std::int64_t now = live_ += bytes;
   for (auto before = peak_.load(); before < now && !peak_.compare_exchange_weak(before, now);) {

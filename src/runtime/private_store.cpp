@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <new>
 
 namespace meshwise::detail {
@@ -25,6 +26,18 @@ class PrivateBlock final : public Block {
 };
 
 std::size_t memory_of(std::size_t size) { return size < pooled_from ? size : size_class_for(size).capacity; }
+
+std::byte* obtain_pages(std::size_t capacity, bool empty) {
+  void* const at = mmap(nullptr, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (at == MAP_FAILED) return nullptr;
+  auto* const data = static_cast<std::byte*>(at);
+  if (capacity >= huge_from) madvise(data, capacity, MADV_HUGEPAGE);
+  // Taken now, so that the next look at the machine sees it. A kernel that doesn't know the request takes it at the first touch.
+  const auto take = [&](std::uint64_t offset, std::uint64_t bytes) { return madvise(data + offset, bytes, MADV_POPULATE_WRITE) == 0 || errno != ENOMEM; };
+  if (empty || memory_account().take_from_system(capacity, take)) return data;
+  munmap(data, capacity);
+  return nullptr;
+}
 
 }  // namespace
 
@@ -55,22 +68,19 @@ void PrivateStore::trim() {
 }
 
 std::byte* PrivateStore::obtain(std::size_t bytes, bool empty) {
-  const std::size_t capacity = memory_of(bytes);
-  if (!empty && !memory_account().system_has(capacity)) {
-    trim();
-    if (!memory_account().system_has(capacity)) return nullptr;
+  if (bytes < pooled_from) {
+    if (!empty && !memory_account().system_has(bytes)) {
+      trim();
+      if (!memory_account().system_has(bytes)) return nullptr;
+    }
+    return static_cast<std::byte*>(::operator new (bytes, std::align_val_t{block_alignment}, std::nothrow));
   }
-  if (bytes < pooled_from) return static_cast<std::byte*>(::operator new (bytes, std::align_val_t{block_alignment}, std::nothrow));
-  void* data = mmap(nullptr, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (data == MAP_FAILED) {
+  std::byte* data = obtain_pages(memory_of(bytes), empty);
+  if (!data) {
     trim();
-    data = mmap(nullptr, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (data == MAP_FAILED) return nullptr;
+    data = obtain_pages(memory_of(bytes), empty);
   }
-  if (capacity >= huge_from) madvise(data, capacity, MADV_HUGEPAGE);
-  // Taken now, so that the next look at the machine sees it.
-  if (!empty) madvise(data, capacity, MADV_POPULATE_WRITE);
-  return static_cast<std::byte*>(data);
+  return data;
 }
 
 std::shared_ptr<Block> PrivateStore::make(std::size_t bytes, bool empty) {
