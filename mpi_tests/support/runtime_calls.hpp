@@ -12,6 +12,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -92,7 +93,7 @@ inline std::int64_t sum(const DeviceList& list, std::string_view operation, std:
   const auto add = [](std::byte* acc, const std::byte* in, std::int64_t count) {
     for (std::int64_t k = 0; k < count; ++k) reinterpret_cast<std::int64_t*>(acc)[k] += reinterpret_cast<const std::int64_t*>(in)[k];
   };
-  meshwise::detail::all_reduce(group, mine, 1, sizeof(std::int64_t), add, ticket);
+  std::ignore = meshwise::detail::all_reduce(group, mine, 1, sizeof(std::int64_t), add, ticket);
   return values.empty() ? 0 : values[0];
 }
 

@@ -120,7 +120,12 @@ class Execution {
       const auto& block = shards[i].data;
       const auto size = request_.reduction->itemsize != 0 ? request_.reduction->itemsize : itemsize(block.dtype());
       if (block.size() == 0) continue;
-      all_reduce(group, mine, block.nbytes() / static_cast<std::int64_t>(size), size, request_.reduction->combine, ticket_);
+      const auto shape = block.shape();
+      const auto dtype = block.dtype();
+      // One block for all, where the ranks of a node share it.
+      if (const auto shared = all_reduce(group, mine, block.nbytes() / static_cast<std::int64_t>(size), size, request_.reduction->combine, ticket_))
+        for (auto& shard : shards)
+          if (first_of_group(partial, shard.position) == first) shard.data = LocalArray(shape, dtype, shared, 0, row_major_strides(shape));
     }
   }
 

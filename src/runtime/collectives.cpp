@@ -1,11 +1,15 @@
 #include "meshwise/runtime/collectives.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <new>
 #include <utility>
 
+#include "meshwise/base/error.hpp"
 #include "meshwise/runtime/watch.hpp"
 #include "runtime/runtime.hpp"
+#include "runtime/waiting.hpp"
 
 namespace meshwise::detail {
 namespace {
@@ -64,6 +68,13 @@ void reduce_small(const Members& m, Group& group, std::span<const LocalPart> min
 
 using BoxesOf = std::vector<std::vector<StridedBox>>;  // by process of the group
 
+/// Memory of a block, also of another rank's, to write to.
+std::byte* writable(const Block& block) {
+  std::byte* const at = runtime().engine.node.store->arena().writable(block.location());
+  if (!at) throw OutOfMemoryError("the memory of another rank of the node can't be mapped");
+  return at;
+}
+
 /// Sends boxes to and receives some from each other process, and waits. The transfer has the blocks that were lent, in the processes' order.
 std::shared_ptr<Transfer> exchange(const Members& m, std::size_t me, std::uint32_t phase, BoxesOf&& to, BoxesOf&& from,
                                    std::vector<std::shared_ptr<Block>> keep, const Ticket& ticket) {
@@ -79,18 +90,16 @@ std::shared_ptr<Transfer> exchange(const Members& m, std::size_t me, std::uint32
 }
 
 // Each process owns a slice of the elements: that slice of every block is combined once, and the result handed to all.
-void reduce_large(const Members& m, std::size_t me, std::span<const LocalPart> mine, std::int64_t count, std::size_t itemsize,
-                  const Combine& combine, const Ticket& ticket) {
+void reduce_by_slices(const Members& m, std::size_t me, std::span<const LocalPart> mine, std::int64_t count, std::size_t itemsize,
+                      const Combine& combine, const Ticket& ticket) {
   const auto processes = static_cast<std::int64_t>(m.ranks.size());
   const auto size = static_cast<std::int64_t>(itemsize);
   const auto slice = [&](std::size_t p) { return part(static_cast<std::int64_t>(p), processes, count); };
   const Range own = slice(me);
   const std::int64_t own_bytes = own.size() * size;
-  // On a node the blocks are read where they are: k reads and one write for each element.
-  const bool lends = std::all_of(m.ranks.begin(), m.ranks.end(), [](int rank) { return rank == runtime().rank || lends_blocks_to(rank); });
   std::shared_ptr<Block> gathered, result;
   run_local_part("a reduction", [&] {
-    if (!lends) gathered = block_store().allocate(static_cast<std::size_t>(own_bytes) * m.process.size());
+    gathered = block_store().allocate(static_cast<std::size_t>(own_bytes) * m.process.size());
     result = block_store().allocate(static_cast<std::size_t>(own_bytes));
   });
   BoxesOf to(m.ranks.size()), from(m.ranks.size());
@@ -98,30 +107,15 @@ void reduce_large(const Members& m, std::size_t me, std::span<const LocalPart> m
   for (std::size_t d = 0; d < m.process.size(); ++d) {
     if (m.process[d] == me) {
       parts[d] = mine[m.local[d]].data + own.start * size;
-    } else if (lends) {
-      from[m.process[d]].push_back({nullptr, {count * size}, {1}, 1, nullptr, Passing::lend});
-    } else {
-      auto* const at = gathered->data() + static_cast<std::int64_t>(d) * own_bytes;
-      parts[d] = at;
-      from[m.process[d]].push_back(dense(at, own_bytes, gathered.get()));
+      continue;
     }
+    auto* const at = gathered->data() + static_cast<std::int64_t>(d) * own_bytes;
+    parts[d] = at;
+    from[m.process[d]].push_back(dense(at, own_bytes, gathered.get()));
   }
-  for (std::size_t p = 0; p < m.ranks.size(); ++p) {
-    for (const auto& each : mine) {
-      to[p].push_back(lends ? dense(each.data, count * size, each.block) : dense(each.data + slice(p).start * size, slice(p).size() * size, each.block));
-      if (lends) to[p].back().passing = Passing::lend;
-    }
-  }
-  const auto transfer = exchange(m, me, 1, std::move(to), std::move(from), {gathered}, ticket);
-  if (lends) {
-    std::size_t next = 0;
-    for (std::size_t p = 0; p < m.ranks.size(); ++p)
-      for (std::size_t d = 0; d < m.process.size(); ++d)
-        if (p != me && m.process[d] == p) {
-          const auto& adopted = transfer->adopted()[next++];
-          parts[d] = adopted.block->data() + adopted.offset + own.start * size;
-        }
-  }
+  for (std::size_t p = 0; p < m.ranks.size(); ++p)
+    for (const auto& each : mine) to[p].push_back(dense(each.data + slice(p).start * size, slice(p).size() * size, each.block));
+  exchange(m, me, 1, std::move(to), std::move(from), {gathered}, ticket);
   if (own_bytes > 0) combine_in_order(parts.size(), result->data(), own.size(), itemsize, combine, [&](std::size_t d) { return parts[d]; });
   std::memcpy(mine[0].data + own.start * size, result->data(), static_cast<std::size_t>(own_bytes));
   // A slice of this process's block is overwritten only with what its owner made of it: by then the owner has read it.
@@ -134,25 +128,86 @@ void reduce_large(const Members& m, std::size_t me, std::span<const LocalPart> m
   for (std::size_t k = 1; k < mine.size(); ++k) std::memcpy(mine[k].data, mine[0].data, static_cast<std::size_t>(count) * itemsize);
 }
 
+/// How many processes have written their slices; in a block of its own.
+using Written = std::atomic<std::uint32_t>;
+
+// The blocks are read where they are, and the result is one block, of which each process writes its slice.
+std::shared_ptr<Block> reduce_on_node(const Members& m, std::size_t me, std::span<const LocalPart> mine, std::int64_t count, std::size_t itemsize,
+                                      const Combine& combine, const Ticket& ticket) {
+  const auto size = static_cast<std::int64_t>(itemsize), bytes = count * size;
+  const auto lent = [](std::byte* at, std::int64_t length, const Block* block) {
+    auto box = dense(at, length, block);
+    box.passing = Passing::lend;
+    return box;
+  };
+  std::shared_ptr<Block> result, counter;
+  if (me == 0)
+    run_local_part("a reduction", [&] {
+      result = block_store().allocate(static_cast<std::size_t>(bytes));
+      counter = block_store().allocate(sizeof(Written));
+      new (counter->data()) Written(0);
+    });
+  BoxesOf to(m.ranks.size()), from(m.ranks.size());
+  for (std::size_t p = 0; p < m.ranks.size(); ++p) {
+    for (const auto& each : mine) to[p].push_back(lent(each.data, bytes, each.block));
+    for (std::size_t k = 0; k < m.devices[p]; ++k) from[p].push_back(lent(nullptr, bytes, nullptr));
+    if (me == 0) {
+      to[p].push_back(lent(result->data(), bytes, result.get()));
+      to[p].push_back(lent(counter->data(), sizeof(Written), counter.get()));
+    }
+  }
+  if (me != 0) {
+    from[0].push_back(lent(nullptr, bytes, nullptr));
+    from[0].push_back(lent(nullptr, sizeof(Written), nullptr));
+  }
+  const auto transfer = exchange(m, me, 1, std::move(to), std::move(from), {}, ticket);
+  std::vector<std::vector<const std::byte*>> blocks(m.ranks.size());  // by process
+  auto next = transfer->adopted().begin();
+  const auto address = [](const Adopted& block) { return block.block->data() + block.offset; };
+  for (std::size_t p = 0; p < m.ranks.size(); ++p) {
+    for (std::size_t k = 0; k < m.devices[p]; ++k) blocks[p].push_back(p == me ? mine[k].data : address(*next++));
+    if (p == 0 && me != 0) {
+      result = (next++)->block;
+      counter = (next++)->block;
+    }
+  }
+  const Range own = part(static_cast<std::int64_t>(me), static_cast<std::int64_t>(m.ranks.size()), count);
+  Written* written = nullptr;
+  run_local_part("a reduction", [&] {
+    auto* const at = writable(*result);
+    written = reinterpret_cast<Written*>(writable(*counter));
+    if (own.size() > 0)
+      combine_in_order(m.process.size(), at + own.start * size, own.size(), itemsize, combine,
+                       [&](std::size_t d) { return blocks[m.process[d]][m.local[d]] + own.start * size; });
+  });
+  written->fetch_add(1, std::memory_order_release);
+  wait_for([&] { return written->load(std::memory_order_acquire) == m.ranks.size(); },
+           {.what = "the others' slices of a reduction", .ticket = &ticket, .peers = [&] { return m.ranks; }, .on_node = true});
+  return result;
+}
+
 }  // namespace
 
-void all_reduce(std::span<const Device> group, std::span<const LocalPart> mine, std::int64_t count, std::size_t itemsize,
-                const Combine& combine, const Ticket& ticket) {
-  if (mine.empty() || group.size() == 1 || count == 0) return;
+std::shared_ptr<Block> all_reduce(std::span<const Device> group, std::span<const LocalPart> mine, std::int64_t count, std::size_t itemsize,
+                                  const Combine& combine, const Ticket& ticket) {
+  if (mine.empty() || group.size() == 1 || count == 0) return nullptr;
   const Members m = members_of(group);
   const std::size_t bytes = static_cast<std::size_t>(count) * itemsize;
   if (m.ranks.size() == 1) {
     std::vector<std::byte> result(bytes);
     combine_in_order(mine.size(), result.data(), count, itemsize, combine, [&](std::size_t d) { return mine[d].data; });
     for (const auto& part : mine) std::memcpy(part.data, result.data(), bytes);
-    return;
+    return nullptr;
   }
   if (m.most * bytes <= small_limit) {
     reduce_small(m, find_group(m.ranks, ticket), mine, count, itemsize, combine, ticket);
-  } else {
-    const auto me = static_cast<std::size_t>(std::find(m.ranks.begin(), m.ranks.end(), runtime().rank) - m.ranks.begin());
-    reduce_large(m, me, mine, count, itemsize, combine, ticket);
+    return nullptr;
   }
+  const auto me = static_cast<std::size_t>(std::find(m.ranks.begin(), m.ranks.end(), runtime().rank) - m.ranks.begin());
+  if (std::all_of(m.ranks.begin(), m.ranks.end(), [](int rank) { return rank == runtime().rank || lends_blocks_to(rank); }))
+    return reduce_on_node(m, me, mine, count, itemsize, combine, ticket);
+  reduce_by_slices(m, me, mine, count, itemsize, combine, ticket);
+  return nullptr;
 }
 
 void all_gather(const DeviceList& list, const void* mine, std::size_t bytes, void* out, const Ticket& ticket) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -22,11 +23,11 @@ struct LocalPart {
   const Block* block = nullptr;
 };
 
-/// Collective over the group's processes. Combines one block of `count` elements of `itemsize` bytes per device of `group`, in the group's order, and
-/// leaves the result, the same bits everywhere, in every block of `mine` (this process's devices of the group, in group order). Each element is combined
-/// once and distributed; small blocks travel in one all-gather on the group's communicator. Of large ones each process combines a slice, reading the others'
-/// blocks where they are if all share a node's memory, and hands it to all.
-void all_reduce(std::span<const Device> group, std::span<const LocalPart> mine, std::int64_t count, std::size_t itemsize, const Combine& combine,
+/// Collective over the group's processes. Combines one block of `count` elements of `itemsize` bytes per device of `group`, in the group's order. Returns
+/// the result as one new block for all where the processes share a node's memory and the blocks are large: each element is read once in every block, by the
+/// process whose slice it is in, and written once. Else null, and the result, the same bits everywhere, is in every block of `mine` (this process's devices of
+/// the group, in group order): small blocks travel in one all-gather on the group's communicator, large ones slice by slice.
+[[nodiscard]] std::shared_ptr<Block> all_reduce(std::span<const Device> group, std::span<const LocalPart> mine, std::int64_t count, std::size_t itemsize, const Combine& combine,
                 const Ticket& ticket);
 
 /// Collective over the processes of `list` (each once, in order of first appearance). Gathers `bytes` bytes of each to all: `out` has processes * bytes.
