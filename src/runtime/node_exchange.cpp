@@ -23,6 +23,12 @@ NodeExchange& here() { return runtime().engine.node; }
 /// A smaller exchange is copied before a second rank could join in.
 std::int64_t shared_from() { return runtime().settings.large_from > 0 ? runtime().settings.large_from : std::int64_t{1} << 20; }
 
+/// A copy up to this size is over before a task could be made of it.
+bool is_copied_at_once(std::int64_t bytes) {
+  constexpr std::int64_t most = std::int64_t{64} << 10;
+  return bytes <= std::min(most, shared_from() - 1);
+}
+
 // ---- posting ----
 
 /// Memory that no peer can read moves to a block that it can.
@@ -99,16 +105,14 @@ void expect_letter(Movement& movement, Exchange&& exchange) {
   expected.push_back(&movement.node_tasks.back());
 }
 
-void add_strip(NodeTask& task, const StridedBox& box, const std::int64_t* from_strides, const std::int64_t* to_strides, const std::byte* from,
-               std::byte* to, std::int64_t total_bytes) {
-  Copier copier(box.extents.size(), box.extents.data(), from_strides, to_strides, box.itemsize, total_bytes);
-  const auto bands = copier.bands();
-  task.short_source = task.short_source || copier.short_source_runs();
-  task.strips.push_back({std::move(copier), from, to, task.bands});
-  task.bands += bands;
-}
-
 void add_own(Movement& movement, std::vector<LocalCopy>&& copies) {
+  std::int64_t bytes = 0;
+  for (const auto& copy : copies) bytes += copy.from.bytes();
+  if (is_copied_at_once(bytes)) {
+    for (const auto& copy : copies) copy_box(copy.from, copy.to);
+    runtime().bytes_copied.fetch_add(bytes, std::memory_order_relaxed);
+    return;
+  }
   NodeTask task{.owner = &movement, .role = NodeTask::Role::own, .state = NodeTask::State::open, .peer = runtime().rank};
   for (const auto& copy : copies) {
     task.bytes += copy.from.bytes();
@@ -118,24 +122,47 @@ void add_own(Movement& movement, std::vector<LocalCopy>&& copies) {
   here().tasks.push_back(&movement.node_tasks.back());
 }
 
-// ---- reading letters ----
+// ---- finishing ----
 
-/// The sender may help: where my boxes are.
-void answer(NodeTask& task, std::int64_t total_bytes) {
-  std::uint64_t* word = task.shared->words();
-  for (const auto& box : task.boxes)
-    if (box.passing == Passing::copy && !(box.block && box.block->location().is_shared())) return;
-  for (const auto& box : task.boxes)
-    if (box.passing == Passing::copy) word = write_box(word, box);
-  task.shared->total_bytes = total_bytes;
-  task.shared->answered.store(1, std::memory_order_release);
+/// Forgets those that are whole by now. True when none is left.
+bool all_whole(std::vector<BlockLocation>& blocks) {
+  const Arena& arena = here().store->arena();
+  std::erase_if(blocks, [&](const BlockLocation& l) { return !arena.is_unfinished(l); });
+  return blocks.empty();
 }
+
+bool is_finished(NodeTask& task) {
+  if (task.role == NodeTask::Role::sends) return task.shared->complete.load(std::memory_order_acquire) != 0;
+  if (task.state == NodeTask::State::blocked && all_whole(task.awaited)) task.state = NodeTask::State::open;
+  if (task.state != NodeTask::State::open) return false;
+  if (!task.written) {
+    if ((task.shared ? task.shared->finished.load(std::memory_order_acquire) : task.finished) != task.bands) return false;
+    task.written = true;
+    part_is_written(*task.owner);
+  }
+  return all_whole(task.adopted);
+}
+
+void finish(NodeExchange& node, NodeTask& task) {
+  if (task.role != NodeTask::Role::sends) runtime().bytes_copied.fetch_add(task.bands > 0 ? task.bytes : 0, std::memory_order_relaxed);
+  if (task.role == NodeTask::Role::receives) {
+    for (const auto location : task.lent) node.store->drop(location);
+    node.in[static_cast<std::size_t>(task.place)].add_finished(static_cast<std::uint64_t>(task.bytes));
+    if (task.shared) task.shared->complete.store(1, std::memory_order_release);
+  }
+  task.shared_block.reset();
+  Movement& movement = *std::exchange(task.owner, nullptr);
+  finish_part(movement);
+}
+
+// ---- reading letters ----
 
 void open_received(NodeTask& task, const LetterReader& letter) {
   NodeExchange& node = here();
   Arena& arena = node.store->arena();
   Movement& movement = *task.owner;
   auto adopted = task.adopts_from;
+  const bool at_once = is_copied_at_once(task.bytes) && !letter.has_shared();
   for (const auto& mine : task.boxes) {
     const auto theirs = letter.next();
     if (arena.is_unfinished(theirs.location)) (mine.passing == Passing::copy ? task.awaited : task.adopted).push_back(theirs.location);
@@ -144,9 +171,15 @@ void open_received(NodeTask& task, const LetterReader& letter) {
                                       PerAxis<std::int64_t>(theirs.strides, theirs.strides + mine.extents.size())};
       continue;
     }
-    task.lent.push_back(theirs.location);
     const auto* const from = arena.readable(theirs.location);
     if (!from) throw OutOfMemoryError("the memory of another rank of the node can't be mapped");
+    if (at_once && task.awaited.empty()) {
+      copy_box({const_cast<std::byte*>(from) + theirs.offset, mine.extents, {theirs.strides, theirs.strides + mine.extents.size()}, mine.itemsize}, mine);
+      node.store->drop(theirs.location);
+      runtime().bytes_copied.fetch_add(mine.bytes(), std::memory_order_relaxed);
+      continue;
+    }
+    task.lent.push_back(theirs.location);
     add_strip(task, mine, theirs.strides, mine.strides.data(), from + theirs.offset, mine.base, movement.copied_bytes);
   }
   if (letter.has_shared()) {
@@ -156,7 +189,8 @@ void open_received(NodeTask& task, const LetterReader& letter) {
     answer(task, movement.copied_bytes);
   }
   task.state = task.awaited.empty() ? NodeTask::State::open : NodeTask::State::blocked;
-  node.tasks.push_back(&task);
+  if (is_finished(task)) finish(node, task);  // and with it, it may be, the movement that the task is in
+  else node.tasks.push_back(&task);
 }
 
 bool read_letters(NodeExchange& node) {
@@ -191,20 +225,6 @@ bool read_letters(NodeExchange& node) {
 }
 
 // ---- copying ----
-
-bool exhausted(const NodeTask& task) { return task.claimed >= task.bands; }
-
-bool copy_band(NodeTask& task) {
-  const auto band = task.shared ? task.shared->claimed.fetch_add(1, std::memory_order_relaxed) : task.claimed++;
-  if (task.shared) task.claimed = band + 1;
-  if (band >= task.bands) return false;
-  const auto after = std::upper_bound(task.strips.begin(), task.strips.end(), band, [](std::int64_t b, const NodeTask::Strip& s) { return b < s.first; });
-  const auto& strip = *std::prev(after);
-  strip.copier.run(strip.from, strip.to, band - strip.first);
-  if (task.shared) task.shared->finished.fetch_add(1, std::memory_order_acq_rel);
-  else ++task.finished;
-  return true;
-}
 
 /// Short runs are copied by the rank whose memory they lie in, all its receivers' bands in turn, so that each line is fetched once.
 bool is_mine_to_copy(const NodeTask& task) {
@@ -241,57 +261,12 @@ bool copy_some(NodeExchange& node, bool main_thread) {
   return left < bands_at_once;
 }
 
-/// A sending task whose receiver has answered can be helped with.
-void open_answered(NodeTask& task) {
-  if (task.shared->answered.load(std::memory_order_acquire) == 0) return;
-  Arena& arena = here().store->arena();
-  const std::uint64_t* word = task.shared->words();
-  for (const auto& box : task.boxes) {
-    const auto theirs = read_box(word);
-    std::byte* const to = arena.writable(theirs.location);
-    if (!to) return;  // the receiver does without help
-    add_strip(task, box, box.strides.data(), theirs.strides, box.base, to + theirs.offset, task.shared->total_bytes);
-  }
-  task.state = NodeTask::State::open;
-}
-
-/// Forgets those that are whole by now. True when none is left.
-bool all_whole(std::vector<BlockLocation>& blocks) {
-  const Arena& arena = here().store->arena();
-  std::erase_if(blocks, [&](const BlockLocation& l) { return !arena.is_unfinished(l); });
-  return blocks.empty();
-}
-
-bool is_finished(NodeTask& task) {
-  if (task.role == NodeTask::Role::sends) return task.shared->complete.load(std::memory_order_acquire) != 0;
-  if (task.state == NodeTask::State::blocked && all_whole(task.awaited)) task.state = NodeTask::State::open;
-  if (task.state != NodeTask::State::open) return false;
-  if (!task.written) {
-    if ((task.shared ? task.shared->finished.load(std::memory_order_acquire) : task.finished) != task.bands) return false;
-    task.written = true;
-    part_is_written(*task.owner);
-  }
-  return all_whole(task.adopted);
-}
-
-void finish(NodeExchange& node, NodeTask& task) {
-  if (task.role != NodeTask::Role::sends) runtime().bytes_copied.fetch_add(task.bands > 0 ? task.bytes : 0, std::memory_order_relaxed);
-  if (task.role == NodeTask::Role::receives) {
-    for (const auto location : task.lent) node.store->drop(location);
-    node.in[static_cast<std::size_t>(task.place)].add_finished(static_cast<std::uint64_t>(task.bytes));
-    if (task.shared) task.shared->complete.store(1, std::memory_order_release);
-  }
-  task.shared_block.reset();
-  Movement& movement = *std::exchange(task.owner, nullptr);
-  finish_part(movement);
-}
-
 bool finish_some(NodeExchange& node) {
   bool any = false;
   for (std::size_t k = 0; k < node.tasks.size();) {
     NodeTask& task = *node.tasks[k];
     if (task.role == NodeTask::Role::sends && task.state == NodeTask::State::expected) {
-      open_answered(task);
+      open_answered(task, node.store->arena());
       if (task.state == NodeTask::State::open && std::exchange(task.counted, false)) --task.owner->unanswered;
     }
     if (!is_finished(task)) {

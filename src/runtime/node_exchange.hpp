@@ -5,7 +5,6 @@
 // transfers, copies, drops the references. Large exchanges are cut in bands that both ends claim, one by one, from a counter they share: whoever has
 // time copies. No side waits for the other to do anything but enter its call.
 
-#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -13,56 +12,12 @@
 
 #include "meshwise/runtime/transport.hpp"
 #include "runtime/arena_store.hpp"
-#include "runtime/copier.hpp"
 #include "runtime/letter_box.hpp"
+#include "runtime/node_task.hpp"
 
 namespace meshwise::detail {
 
-class Movement;
 struct Runtime;
-
-/// Local. Lies in the sender's arena, beside the places of the receiver's boxes, which the receiver fills in.
-struct SharedTask {
-  std::atomic<std::int64_t> claimed;   // bands that somebody copies or has copied
-  std::atomic<std::int64_t> finished;  // bands that are copied
-  std::atomic<std::int32_t> answered;  // the receiver's boxes are filled in: the sender can help
-  std::atomic<std::int32_t> complete;
-  std::int64_t total_bytes;            // what the receiver's copiers were made for
-  std::int64_t reserved[4];
-
-  std::uint64_t* words() { return reinterpret_cast<std::uint64_t*>(this + 1); }
-};
-static_assert(sizeof(SharedTask) == 64);
-
-/// Local. One side of what a pair of ranks of a node exchanges in one call, or what a rank copies to itself.
-struct NodeTask {
-  enum class Role : std::uint8_t { receives, sends, own };
-  enum class State : std::uint8_t { expected, blocked, open };
-  struct Strip {
-    Copier copier;
-    const std::byte* from = nullptr;
-    std::byte* to = nullptr;
-    std::int64_t first = 0;  // number of its first band in the task
-  };
-
-  Movement* owner = nullptr;
-  Role role = Role::receives;
-  State state = State::expected;
-  int peer = 0, place = 0;  // rank in the world and on the node
-  std::int64_t bytes = 0;
-  std::vector<StridedBox> boxes{};
-  std::vector<Strip> strips{};
-  std::int64_t bands = 0, claimed = 0, finished = 0;
-  bool short_source = false;                // the sender should drive
-  bool counted = false;                     // among its movement's unanswered
-  std::size_t adopts_from = 0;              // its first among the movement's adopted blocks
-  SharedTask* shared = nullptr;             // where both ends may copy
-  std::shared_ptr<Block> shared_block{};
-  std::vector<BlockLocation> lent{};        // references that came with the letter
-  std::vector<BlockLocation> awaited{};     // that it is to copy from, and that are still being written
-  std::vector<BlockLocation> adopted{};     // lent before they were written
-  bool written = false;
-};
 
 /// Local. All exchanges on the node that are under way. Used under Runtime::lock.
 struct NodeExchange {
