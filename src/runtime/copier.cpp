@@ -152,6 +152,13 @@ void Copier::make(const Axis* axes, std::size_t count, std::int64_t run, std::in
 }
 
 void Copier::run(const std::byte* from, std::byte* to, std::int64_t band) const {
+  run_unfenced(from, to, band);
+  if (streams_) fence();
+}
+
+void Copier::fence() { copy_kernels().fence(); }
+
+void Copier::run_unfenced(const std::byte* from, std::byte* to, std::int64_t band) const {
   from += from_offset_;
   to += to_offset_;
   std::int64_t run = run_;
@@ -189,7 +196,6 @@ void Copier::run(const std::byte* from, std::byte* to, std::int64_t band) const 
   const CopyKernel kernel =
       transposes_ ? (streams_ ? kernels.transposed_streamed : kernels.transposed) : (streams_ ? kernels.runs_streamed : kernels.runs);
   copy_around(kernel, from, to, box.data() + (count_ - std::min<std::size_t>(count_, outside + 2)), outside, next, inner, run);
-  if (streams_) kernels.fence();
 }
 
 }  // namespace meshwise::detail

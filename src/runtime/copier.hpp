@@ -33,6 +33,10 @@ class Copier {
   bool short_target_runs() const { return short_target_; }
   /// Local. Copies one band, 0 <= band < bands(); bands may run in any order and on several threads. What was streamed is fenced on return.
   void run(const std::byte* from, std::byte* to, std::int64_t band) const;
+  /// Local. The same, but others may not be told of it before this thread has called fence(): several small bands share one.
+  void run_unfenced(const std::byte* from, std::byte* to, std::int64_t band) const;
+  static void fence();
+  bool streams() const { return streams_; }
 
  private:
   struct Axis {

@@ -24,7 +24,8 @@ void copy_strided(const std::byte* from, std::byte* to, std::size_t ndim, const 
     return;
   }
   const Copier copier(ndim, extents, from_strides, to_strides, itemsize, total);
-  for (std::int64_t band = 0; band < copier.bands(); ++band) copier.run(from, to, band);
+  for (std::int64_t band = 0; band < copier.bands(); ++band) copier.run_unfenced(from, to, band);
+  if (copier.streams()) Copier::fence();
 }
 
 std::int64_t StridedBox::bytes() const {

@@ -1,6 +1,7 @@
 #include "runtime/node_exchange.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <iterator>
 #include <string>
@@ -15,7 +16,10 @@ namespace meshwise::detail {
 namespace {
 
 constexpr int patience = 40;                                 // idle looks before a rank does what another should
-constexpr int bands_at_once = 4;
+// Bands copied in a row, before anything else is looked at and the others are told: four large ones, or sixteen of those that are over in microseconds,
+// whose fences would cost as much as a tenth of them.
+constexpr int most_at_once = 16, large_band_counts = 4;
+constexpr std::int64_t small_band = std::int64_t{64} << 10;
 constexpr std::int64_t short_run = 512;
 
 NodeExchange& here() { return runtime().engine.node; }
@@ -241,10 +245,12 @@ bool is_mine_to_copy(const NodeTask& task) {
 }
 
 bool copy_some(NodeExchange& node, bool main_thread) {
-  int left = bands_at_once;
+  int left = most_at_once;
   const bool impatient = !main_thread || node.idle > patience;
+  std::array<std::pair<NodeTask*, std::int64_t>, most_at_once> copied;  // and how many bands of it
+  std::size_t tasks = 0;
   for (const bool preferred : {true, false}) {
-    if (!preferred && (!impatient || left < bands_at_once)) break;
+    if (!preferred && (!impatient || tasks > 0)) break;
     for (std::size_t seen = 0; seen < node.tasks.size() && left > 0;) {
       if (node.turn >= node.tasks.size()) node.turn = 0;
       NodeTask& task = *node.tasks[node.turn++];
@@ -252,13 +258,19 @@ bool copy_some(NodeExchange& node, bool main_thread) {
       if (task.state != NodeTask::State::open || exhausted(task)) continue;
       if (!main_thread && task.role == NodeTask::Role::sends) continue;
       if (preferred && !is_mine_to_copy(task)) continue;
-      if (copy_band(task)) {
-        --left;
-        seen = 0;
-      }
+      if (!copy_band(task)) continue;
+      left -= task.bytes <= task.bands * small_band ? 1 : large_band_counts;
+      seen = 0;
+      const auto end = copied.begin() + static_cast<std::ptrdiff_t>(tasks);
+      const auto same = std::find_if(copied.begin(), end, [&](const auto& entry) { return entry.first == &task; });
+      if (same != end) ++same->second;
+      else copied[tasks++] = {&task, 1};
     }
   }
-  return left < bands_at_once;
+  if (tasks == 0) return false;
+  Copier::fence();
+  for (std::size_t k = 0; k < tasks; ++k) count_bands(*copied[k].first, copied[k].second);
+  return true;
 }
 
 bool finish_some(NodeExchange& node) {

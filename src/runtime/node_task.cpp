@@ -23,10 +23,13 @@ bool copy_band(NodeTask& task) {
   if (band >= task.bands) return false;
   const auto after = std::upper_bound(task.strips.begin(), task.strips.end(), band, [](std::int64_t b, const NodeTask::Strip& s) { return b < s.first; });
   const auto& strip = *std::prev(after);
-  strip.copier.run(strip.from, strip.to, band - strip.first);
-  if (task.shared) task.shared->finished.fetch_add(1, std::memory_order_acq_rel);
-  else ++task.finished;
+  strip.copier.run_unfenced(strip.from, strip.to, band - strip.first);
   return true;
+}
+
+void count_bands(NodeTask& task, std::int64_t bands) {
+  if (task.shared) task.shared->finished.fetch_add(bands, std::memory_order_acq_rel);
+  else task.finished += bands;
 }
 
 void answer(NodeTask& task, std::int64_t total_bytes) {

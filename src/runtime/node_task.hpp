@@ -60,8 +60,9 @@ struct NodeTask {
 /// Local. Adds a box of the task: `from` and `to` are its first elements.
 void add_strip(NodeTask& task, const StridedBox& box, const std::int64_t* from_strides, const std::int64_t* to_strides, const std::byte* from,
                std::byte* to, std::int64_t total_bytes);
-/// Local. Copies the next band that nobody has claimed. False when there is none.
+/// Local. Copies the next band that nobody has claimed. False when there is none. It counts once it is fenced (Copier::fence) and told (count_bands).
 bool copy_band(NodeTask& task);
+void count_bands(NodeTask& task, std::int64_t bands);
 inline bool exhausted(const NodeTask& task) { return task.claimed >= task.bands; }
 
 /// Local, receiver. The sender may help: where the task's boxes are.
