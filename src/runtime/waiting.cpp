@@ -192,9 +192,7 @@ void wait_for(FunctionRef<bool()> done, const Waiting& waiting) {
   LongWait long_wait(waiting, since);
   Backoff backoff;
   for (std::uint64_t turn = 1;; ++turn) {
-    if (progress()) {
-      backoff.moved();
-    }
+    const bool moved = progress();
     if (done()) return;
     if (!waiting.through_failure && r.failure.is_set()) {
       if (r.failure.kind() == FailureKind::communication) long_wait.join_report();
@@ -202,7 +200,9 @@ void wait_for(FunctionRef<bool()> done, const Waiting& waiting) {
     }
     if (!waiting.through_agreement) r.agreements.raise();
     if (turn % 64 == 0) long_wait.look(Clock::now());
-    backoff.pause();
+    // Who has work keeps its core: a switch after every few bands would cost more than the yield is worth.
+    if (moved) backoff.moved();
+    else backoff.pause();
   }
 }
 
