@@ -88,7 +88,7 @@ TEST(Agreement, AnArrayThatNeverCameIsAnErrorWhereItIsRead) {
   // Each rank, for itself: finished there, or given up.
   if (mw::process_index() != 1 && mw::process_count() > 1) {
     try {
-      EXPECT_EQ(y.addressable_data(0).size(), 1'000'000 / mw::devices().size());
+      EXPECT_EQ(wrong_shards(y), "");
     } catch (const mw::CollectiveError& error) {
       EXPECT_NE(std::string(error.what()).find("no room"), std::string::npos) << error.what();
     }
