@@ -144,7 +144,11 @@ TEST(PlacementCosts, U115_U117_MeshesComeAndGo) {
     }
     if (i == 10'000) early = resident_bytes();
   }
+#ifdef MESHWISE_SANITIZED
+  EXPECT_LT(resident_bytes() - early, 300 << 20);  // a sanitizer keeps what was freed for a while, within a bound of its own
+#else
   EXPECT_LT(resident_bytes() - early, 8 << 20);
+#endif
   EXPECT_LE(mw::runtime_stats().communicators - before, 4);
 }
 
