@@ -43,7 +43,7 @@ void report(const std::string& what, const mw::Array& x, const NamedSharding& ta
 int main(int argc, char** argv) {
   const mw::Environment env(argc, argv);
   const auto n = mw::process_count();
-  constexpr std::int64_t side = 64;  // each message in one piece
+  constexpr std::int64_t side = 16;  // each message in one piece
   const auto mesh = mw::make_mesh({n}, {"x"}), back = mw::make_mesh({n}, {"x"}, {.devices = mw::devices().reversed()});
   const NamedSharding rows(mesh, P("x")), columns(mesh, P(mw::none, "x")), everywhere(mesh, P());
   const auto x = mw::device_put(mw::arange(static_cast<double>(side * side), mw::float64).reshape({side, side}), rows);
