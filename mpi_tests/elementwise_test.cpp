@@ -8,14 +8,12 @@
 #include <functional>
 
 #include "support/exact.hpp"
+#include "support/need_devices.hpp"
 #include "support/thrown_words.hpp"
 
 namespace mw = meshwise;
 using mw::Array, mw::Dtype, mw::LocalArray, mw::NamedSharding, mw::Operand, mw::P, mw::Shape;
 using mw::testing::RandomPlacement, mw::testing::Whole;
-
-#define NEED_DEVICES(n) \
-  if (mw::devices().size() < (n)) GTEST_SKIP() << "needs " << (n) << " devices"
 
 namespace {
 

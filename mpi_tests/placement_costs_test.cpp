@@ -13,18 +13,12 @@
 
 #include "support/counters.hpp"
 #include "support/random_placement.hpp"
+#include "support/resident_bytes.hpp"
 
 namespace mw = meshwise;
 using mw::NamedSharding, mw::P, mw::make_mesh;
 
 namespace {
-
-std::int64_t resident_bytes() {
-  std::ifstream in("/proc/self/statm");
-  std::int64_t total = 0, resident = 0;
-  in >> total >> resident;
-  return resident * sysconf(_SC_PAGESIZE);
-}
 
 double seconds_since(std::chrono::steady_clock::time_point start) { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); }
 
@@ -64,10 +58,10 @@ TEST(PlacementCosts, RefusalIsTheSameTextAndNoCall) {
 
 TEST(PlacementCosts, ARecipeIsNeverWholeAnywhere) {
   mw::barrier();
-  const auto before = resident_bytes();
+  const auto before = support::resident_bytes();
   const auto mesh = make_mesh({8}, {"x"});
   const auto x = mw::device_put(mw::arange(std::int64_t{1} << 29, mw::int64).reshape({1 << 14, 1 << 15}), NamedSharding(mesh, P("x")));  // 4 GiB
-  const auto grown = resident_bytes() - before;
+  const auto grown = support::resident_bytes() - before;
   const std::int64_t shard = std::int64_t{1} << 29;
   EXPECT_LT(static_cast<double>(grown), 1.2 * static_cast<double>(shard) + 64.0 * 1024 * 1024);
   EXPECT_EQ(x.addressable_shards()[0].data().view<std::int64_t>()(0, 7), mw::process_index() * (std::int64_t{1} << 26) + 7);
@@ -128,9 +122,9 @@ TEST(PlacementCosts, U066_MemoryIsFlat) {
   for (int i = 0; i < 200; ++i) {
     const auto y = mw::device_put(mw::zeros({1024, 1024}, mw::float64), NamedSharding(mesh, P("x")));
     mw::block_until_ready(mw::reshard(y, P(nullptr, "x")));
-    if (i == 10) early = resident_bytes();
+    if (i == 10) early = support::resident_bytes();
   }
-  EXPECT_LT(resident_bytes() - early, 16 << 20);
+  EXPECT_LT(support::resident_bytes() - early, 16 << 20);
 }
 
 TEST(PlacementCosts, U115_U117_MeshesComeAndGo) {
@@ -142,12 +136,12 @@ TEST(PlacementCosts, U115_U117_MeshesComeAndGo) {
       const auto x = mw::device_put(mw::ones({4}), NamedSharding(mesh, P("x")));
       EXPECT_EQ(mw::sum(x).item<float>(), 4.0f);
     }
-    if (i == 10'000) early = resident_bytes();
+    if (i == 10'000) early = support::resident_bytes();
   }
 #ifdef MESHWISE_SANITIZED
-  EXPECT_LT(resident_bytes() - early, 300 << 20);  // a sanitizer keeps what was freed for a while, within a bound of its own
+  EXPECT_LT(support::resident_bytes() - early, 300 << 20);  // a sanitizer keeps what was freed for a while, within a bound of its own
 #else
-  EXPECT_LT(resident_bytes() - early, 8 << 20);
+  EXPECT_LT(support::resident_bytes() - early, 8 << 20);
 #endif
   EXPECT_LE(mw::runtime_stats().communicators - before, 4);
 }

@@ -13,15 +13,13 @@
 #include <limits>
 
 #include "support/exact.hpp"
+#include "support/need_devices.hpp"
 #include "support/thrown_words.hpp"
 
 namespace mw = meshwise;
 using mw::Array, mw::Dtype, mw::LocalArray, mw::NamedSharding, mw::P, mw::Shape;
 using mw::testing::RandomPlacement, mw::testing::Whole;
 using Axes = std::vector<std::int64_t>;
-
-#define NEED_DEVICES(n) \
-  if (mw::devices().size() < (n)) GTEST_SKIP() << "needs " << (n) << " devices"
 
 namespace {
 

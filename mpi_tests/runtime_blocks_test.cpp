@@ -8,18 +8,12 @@
 #include <fstream>
 #include <thread>
 
+#include "support/resident_bytes.hpp"
 #include "support/runtime_calls.hpp"
 
 namespace {
 
 using meshwise::detail::block_store;
-
-std::int64_t resident_bytes() {
-  std::ifstream file("/proc/self/statm");
-  std::int64_t total = 0, resident = 0;
-  file >> total >> resident;
-  return resident * sysconf(_SC_PAGESIZE);
-}
 
 TEST(Blocks, AlignedAndCounted) {
   const auto before = meshwise::runtime_stats().live_bytes;
@@ -62,9 +56,9 @@ TEST(Blocks, U066RecycledWithoutGrowth) {
     const auto a = block_store().allocate(8 << 20), b = block_store().allocate(6 << 20);
     std::memset(a->data(), k, a->size());
     std::memset(b->data(), k, b->size());
-    if (k == 10) after_ten = resident_bytes();
+    if (k == 10) after_ten = support::resident_bytes();
   }
-  EXPECT_LT(resident_bytes(), after_ten + (16 << 20));
+  EXPECT_LT(support::resident_bytes(), after_ten + (16 << 20));
 }
 
 TEST(Blocks, TheSamePagesComeBack) {

@@ -9,14 +9,12 @@
 #include <atomic>
 
 #include "support/hdf5_files.hpp"
+#include "support/need_devices.hpp"
 #include "support/row_major_numbers.hpp"
 
 namespace mw = meshwise;
 using mw::NamedSharding, mw::P, mw::Shape, mw::make_mesh;
 using support::line, support::numbered, support::wrong_numbers;
-
-#define NEED_DEVICES(n) \
-  if (mw::devices().size() < (n)) GTEST_SKIP() << "needs " << (n) << " devices"
 
 namespace {
 std::atomic<std::int64_t> bytes_written{0};

@@ -10,14 +10,12 @@
 #include <fstream>
 #include <string>
 
+#include "support/need_devices.hpp"
 #include "support/row_major_numbers.hpp"
 
 namespace mw = meshwise;
 using mw::Array, mw::NamedSharding, mw::P, mw::Shape, mw::make_mesh;
 using support::line, support::numbered, support::wrong_numbers;
-
-#define NEED_DEVICES(n) \
-  if (mw::devices().size() < (n)) GTEST_SKIP() << "needs " << (n) << " devices"
 
 namespace {
 

@@ -17,6 +17,7 @@
 #include <string>
 
 #include "support/hdf5_files.hpp"
+#include "support/need_devices.hpp"
 #include "support/random_placement.hpp"
 #include "support/row_major_numbers.hpp"
 
@@ -24,9 +25,6 @@ namespace mw = meshwise;
 using mw::Array, mw::NamedSharding, mw::P, mw::Shape;
 using mw::testing::RandomPlacement, mw::testing::counting, mw::testing::holds_counting, mw::testing::wrong_shards;
 using support::line, support::numbered, support::wrong_numbers;
-
-#define NEED_DEVICES(n) \
-  if (mw::devices().size() < (n)) GTEST_SKIP() << "needs " << (n) << " devices"
 
 namespace {
 

@@ -6,6 +6,7 @@
 
 #include <limits>
 
+#include "support/need_devices.hpp"
 #include "support/random_placement.hpp"
 #include "support/row_major_numbers.hpp"
 
@@ -13,9 +14,6 @@ namespace mw = meshwise;
 using mw::Array, mw::DeviceList, mw::NamedSharding, mw::P, mw::make_mesh;
 using mw::testing::counting, mw::testing::wrong_shards;
 using support::numbered, support::wrong_numbers;
-
-#define NEED_DEVICES(n) \
-  if (mw::devices().size() < (n)) GTEST_SKIP() << "needs " << (n) << " devices"
 
 namespace {
 

@@ -13,15 +13,14 @@
 
 #include "support/counters.hpp"
 #include "support/hdf5_files.hpp"
+#include "support/need_devices.hpp"
+#include "support/resident_bytes.hpp"
 #include "support/row_major_numbers.hpp"
 #include "support/thrown_words.hpp"
 
 namespace mw = meshwise;
 using mw::Array, mw::NamedSharding, mw::P, mw::Shape, mw::make_mesh;
 using support::line, support::numbered, support::wrong_numbers;
-
-#define NEED_DEVICES(n) \
-  if (mw::devices().size() < (n)) GTEST_SKIP() << "needs " << (n) << " devices"
 
 namespace {
 
@@ -205,13 +204,6 @@ TEST(UserCases, U083_FreedIsGoneWithAWord) {
   EXPECT_EQ(values(a + b), (Floats{1, 2, 3, 4}));
 }
 
-std::int64_t resident_bytes() {
-  std::ifstream in("/proc/self/statm");
-  std::int64_t total = 0, resident = 0;
-  in >> total >> resident;
-  return resident * sysconf(_SC_PAGESIZE);
-}
-
 // Looking at a large array gathered it.
 TEST(UserCases, U143_PrintingALargeArraySaysWhereItIs) {
   const auto n = mw::devices().size();
@@ -220,12 +212,12 @@ TEST(UserCases, U143_PrintingALargeArraySaysWhereItIs) {
   mw::block_until_ready(x);
   static_cast<void>(mw::to_string(x));
   const Quiet quiet;
-  [[maybe_unused]] const auto before = resident_bytes();
+  [[maybe_unused]] const auto before = support::resident_bytes();
   const auto start = std::chrono::steady_clock::now();
   const auto text = mw::to_string(x);
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
 #ifndef MESHWISE_SANITIZED
-  EXPECT_LT(resident_bytes() - before, 1 << 20);
+  EXPECT_LT(support::resident_bytes() - before, 1 << 20);
 #endif
   EXPECT_EQ(quiet.heard(), "");
   std::string ids;

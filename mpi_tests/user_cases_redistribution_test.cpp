@@ -3,6 +3,7 @@
 // What users of such systems ran into, restated: arrays that are placed, cut and moved. Cases that need more devices than there are are skipped.
 #include <gtest/gtest.h>
 
+#include "support/need_devices.hpp"
 #include "support/random_placement.hpp"
 #include "support/row_major_numbers.hpp"
 #include "support/thrown_words.hpp"
@@ -11,9 +12,6 @@ namespace mw = meshwise;
 using mw::Array, mw::NamedSharding, mw::P, mw::Shape, mw::Slice, mw::make_mesh;
 using mw::testing::counting, mw::testing::wrong_shards;
 using support::line, support::numbered, support::wrong_numbers;
-
-#define NEED_DEVICES(n) \
-  if (mw::devices().size() < (n)) GTEST_SKIP() << "needs " << (n) << " devices"
 
 namespace {
 

@@ -5,14 +5,12 @@
 
 #include <cmath>
 
+#include "support/need_devices.hpp"
 #include "support/random_placement.hpp"
 #include "support/thrown_words.hpp"
 
 namespace mw = meshwise;
 using mw::Array, mw::DeviceList, mw::NamedSharding, mw::P, mw::Slice, mw::make_mesh;
-
-#define NEED_DEVICES(n) \
-  if (mw::devices().size() < (n)) GTEST_SKIP() << "needs " << (n) << " devices"
 
 namespace {
 
