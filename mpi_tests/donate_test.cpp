@@ -6,6 +6,8 @@
 // Large donated arrays: their memory goes as the result's comes, and what somebody else still holds stays.
 #include <gtest/gtest.h>
 
+#include <stdexcept>
+
 #include "support/row_major_numbers.hpp"
 
 namespace mw = meshwise;
@@ -87,6 +89,54 @@ TEST(Donate, MemoryIsFlatAndTheNextArrayFindsIt) {
   }
   expect_values(x);
   EXPECT_LE(mw::memory_stats().physical, early + (std::int64_t{1} << 20));
+}
+
+// The ranks that did not fail had given the array up.
+TEST(Donate, AFailedAgreementGivesBack) {
+  const NamedSharding rows(line(), P("x")), columns(line(), P(nullptr, "x"));
+  for (const bool in_parts : {false, true}) {
+    const auto x = in_parts ? large(rows) : mw::device_put(numbered({64, 48}, mw::float64), rows);
+    mw::Tree leaves(std::vector<mw::Array>{mw::device_put(x, columns), mw::ones({4})});
+    mw::Array y;
+    for (int rank = 0; rank < mw::process_count(); ++rank) {
+      EXPECT_THROW(mw::agree([&] {
+                     y = mw::device_put(x, columns, {.donate = true});
+                     EXPECT_TRUE(x.is_deleted());
+                     mw::agree([&] { mw::device_put(leaves, rows, {.donate = true}); });
+                     if (mw::process_index() == rank) throw std::runtime_error("this rank alone");
+                   }),
+                   std::exception);
+      EXPECT_FALSE(x.is_deleted());
+      expect_values(x);
+      for (const auto& leaf : mw::tree_leaves(leaves)) EXPECT_FALSE(leaf.is_deleted());
+      expect_values(mw::tree_leaves(leaves).front());
+    }
+    mw::agree([&] {
+      EXPECT_THROW(mw::agree([&] {
+                     y = mw::device_put(x, columns, {.donate = true});
+                     throw std::runtime_error("every rank");
+                   }),
+                   std::runtime_error);
+      expect_values(x);
+      y = mw::device_put(x, columns, {.donate = true});
+    });
+    EXPECT_TRUE(x.is_deleted());
+    expect_values(y);
+  }
+}
+
+TEST(Donate, AnAgreementThatHeldLetsGo) {
+  const NamedSharding rows(line(), P("x")), columns(line(), P(nullptr, "x"));
+  const auto x = large(rows);
+  mw::block_until_ready(x);
+  mw::barrier();
+  const auto before = mw::memory_stats().live;
+  mw::Array y;
+  mw::agree([&] { y = mw::device_put(x, columns, {.donate = true}); });
+  mw::block_until_ready(y);
+  mw::barrier();
+  EXPECT_LE(mw::memory_stats().live, before + (std::int64_t{1} << 20));
+  expect_values(y);
 }
 
 }  // namespace

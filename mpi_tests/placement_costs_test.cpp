@@ -9,7 +9,9 @@
 
 #include <chrono>
 #include <fstream>
+#include <functional>
 #include <thread>
+#include <vector>
 
 #include "support/counters.hpp"
 #include "support/random_placement.hpp"
@@ -65,6 +67,23 @@ TEST(PlacementCosts, ARecipeIsNeverWholeAnywhere) {
   const std::int64_t shard = std::int64_t{1} << 29;
   EXPECT_LT(static_cast<double>(grown), 1.2 * static_cast<double>(shard) + 64.0 * 1024 * 1024);
   EXPECT_EQ(x.addressable_shards()[0].data().view<std::int64_t>()(0, 7), mw::process_index() * (std::int64_t{1} << 26) + 7);
+}
+
+// Only half the memory was of use, because a full copy was made before it was split.
+TEST(UserCases, U063_EachRankMakesItsShare) {
+  const NamedSharding rows(make_mesh({4}, {"x"}, {.devices = {0, 1, 2, 3}}), P("x"));
+  constexpr std::int64_t n = 4096, share = n * n / 4 * 8;
+  const std::vector<std::function<mw::Array()>> makers = {[] { return mw::zeros({n, n}, mw::float64); },
+                                                          [] { return mw::arange(n * n, mw::float64).reshape({n, n}); },
+                                                          [] { return mw::random::normal(mw::random::key(1), {n, n}, mw::float64); }};
+  for (const auto& make : makers) {
+    mw::trim();  // so that no page is there already
+    mw::barrier();
+    const auto before = support::resident_bytes();
+    const auto x = mw::device_put(make(), rows);
+    EXPECT_LE(support::resident_bytes() - before, mw::process_index() < 4 ? share * 5 / 4 : share / 4);
+    for (const auto& shard : x.addressable_shards()) EXPECT_EQ(shard.data().shape(), (mw::Shape{n / 4, n}));
+  }
 }
 
 TEST(PlacementCosts, U049_OneMessageAPeer) {

@@ -70,7 +70,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   const auto before = own_group(), group = before + "/meshwise-test-" + std::to_string(getppid());
   if (before.empty() || !join(group)) {
-    std::printf("no control group can be made here\n");
+    std::printf("meshwise: skipped: no control group can be made here\n");
     rmdir(group.c_str());
     return 0;
   }

@@ -13,6 +13,7 @@
 #include "meshwise/plan/propagation.hpp"
 #include "meshwise/runtime/collectives.hpp"
 #include "meshwise/runtime/environment.hpp"
+#include "meshwise/runtime/undo.hpp"
 #include "meshwise/runtime/watch.hpp"
 
 namespace meshwise {
@@ -96,14 +97,15 @@ Array put(const Array& x, const Sharding& target, PutOptions options, std::strin
   check_placement(x, target, operation, "x");
   const bool same = x.committed() && x.sharding() == target;
   if (same && !options.donate) return x;
-  const bool in_parts = options.donate && x.committed() && moves_in_parts(x.sharding(), target, x.shape(), static_cast<std::int64_t>(itemsize(x.dtype())));
+  // What an agreement may have to give back is kept whole.
+  const bool in_parts = options.donate && !in_agreement() && x.committed() && moves_in_parts(x.sharding(), target, x.shape(), static_cast<std::int64_t>(itemsize(x.dtype())));
   Moved moved;
   run_local_part(operation, [&] {
     moved = in_parts ? run_drain(x, target, ticket) : place(x, target, ticket);
     make_windows_fair(moved);
   });
   auto result = make_sharded_array(x.shape(), x.dtype(), target, true, std::move(moved.shards), std::move(moved.transfer));
-  if (options.donate) delete_state(x, fmt::format("donated to {} ({})", operation, move_words(x, target)));
+  if (options.donate) donate_state(x, fmt::format("donated to {} ({})", operation, move_words(x, target)));
   return result;
 }
 

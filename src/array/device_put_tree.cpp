@@ -110,7 +110,7 @@ Tree device_put(const Tree& tree, const ShardingTree& target, PutOptions options
   if (options.donate)
     for (std::size_t i = 0; i < leaves.size(); ++i)
       if (!(placed[i].state() == leaves[i].leaf.state()) && !leaves[i].leaf.is_deleted())
-        detail::delete_state(leaves[i].leaf, "donated to device_put (tree" + leaves[i].path + ")");
+        detail::donate_state(leaves[i].leaf, "donated to device_put (tree" + leaves[i].path + ")");
   return tree_unflatten(tree, placed);
 }
 

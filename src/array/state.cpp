@@ -5,6 +5,7 @@
 #include "array/move.hpp"
 #include "meshwise/plan/propagation.hpp"
 #include "meshwise/runtime/environment.hpp"
+#include "meshwise/runtime/undo.hpp"
 
 namespace meshwise::detail {
 
@@ -95,6 +96,11 @@ void delete_state(const Array& x, std::string reason) {
   state.transfer.reset();
   state.recipe = {};
   state.everywhere = {};
+}
+
+void donate_state(const Array& x, std::string reason) {
+  if (in_agreement()) undo_on_failure([state = x.state(), value = *x.state()] { *state = value; });
+  delete_state(x, std::move(reason));
 }
 
 }  // namespace meshwise::detail

@@ -58,6 +58,8 @@ LocalArray get_everywhere(const Array& x, std::string_view operation);
 
 /// Local. Deletes the value for all handles on this rank; `reason` completes "which was ...".
 void delete_state(const Array& x, std::string reason);
+/// Local. The same of a donated value, which comes back when an agreement around the call fails.
+void donate_state(const Array& x, std::string reason);
 /// Local. The sharding of uncommitted arrays: the default device's.
 Sharding default_sharding();
 

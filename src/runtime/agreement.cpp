@@ -239,8 +239,10 @@ void begin_agreements(Runtime& r) {
 void agree(const std::function<void()>& f) {
   using namespace detail;
   const Ticket ticket = enter_world_call({.operation = "agree", .hash = hash_text("agree")});
-  if (runtime().size == 1) return f();
-  Agreement(ticket).run(f);
+  runtime().undo.run([&] {
+    if (runtime().size == 1) return f();
+    Agreement(ticket).run(f);
+  });
 }
 
 }  // namespace meshwise

@@ -75,7 +75,8 @@ ControlGroup tightest() {
       for (const auto* key : {"anon", "shmem", "kernel"}) group.used += entry_in(folder + "/memory.stat", key, 1);
     } else if (const auto old = number_in(folder + "/memory.limit_in_bytes")) {
       group.limit = *old;
-      for (const auto* key : {"total_rss", "total_shmem"}) group.used += entry_in(folder + "/memory.stat", key, 1);
+      group.used = number_in(folder + "/memory.usage_in_bytes").value_or(0);
+      for (const auto* key : {"total_active_file", "total_inactive_file"}) group.used -= entry_in(folder + "/memory.stat", key, 1);
     } else {
       continue;
     }

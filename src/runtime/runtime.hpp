@@ -19,6 +19,7 @@
 #include "runtime/group.hpp"
 #include "runtime/ledger.hpp"
 #include "runtime/settings.hpp"
+#include "runtime/undo.hpp"
 #include "runtime/waiting.hpp"
 
 namespace meshwise::detail {
@@ -38,6 +39,7 @@ struct Runtime {
   std::int64_t largest_block = std::numeric_limits<std::int64_t>::max(), node_memory = largest_block;
   bool crowded = false;         // more ranks on this node than cores: who waits makes room
   Agreements agreements;        // under way: local failures are agreed there, not sticky
+  UndoList undo;                // of what they give away
 
   std::mutex lock;  // of engine, rolls, groups' making, and of the library's MPI calls that progress could meet
   Engine engine;

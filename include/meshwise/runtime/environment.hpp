@@ -76,7 +76,8 @@ class default_device {
 };
 
 /// Synchronising. Runs f on every rank; if it throws on any, every rank throws: the same type where f threw on this rank, CollectiveError
-/// (OutOfMemoryError when that is what it was) naming the rank and its words elsewhere. Recoverable: the next call works.
+/// (OutOfMemoryError when that is what it was) naming the rank and its words elsewhere. Recoverable: the next call works, and arrays that f donated are
+/// what they were; so their memory is kept until the outermost agreement ends.
 void agree(const std::function<void()>& f);
 
 /// Synchronising. Returns when every rank has called it and all transfers are done; serves them meanwhile.
