@@ -11,7 +11,9 @@
 // What one rank alone meets inside agree(f) is everybody's error, nobody waits for what it will never do, and the next call works.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <string>
+#include <thread>
 
 #include "support/random_chains.hpp"
 #include "support/thrown_words.hpp"
@@ -94,6 +96,26 @@ TEST(Agreement, AnArrayThatNeverCameIsAnErrorWhereItIsRead) {
     }
   }
   ASSERT_EQ(wrong_shards(mw::device_put(x, on.columns)), "");
+}
+
+// A rank that waits long asks the others what they called there: not what they called in an agreement that failed.
+TEST(Agreement, OtherCallsAtThePositionsOfThoseThatFailed) {
+  const Layouts on;
+  const auto x = mw::device_put(counting({24, 10}, mw::float32), on.rows);
+  const auto total = mw::sum(x).item<float>();
+  for (const bool sums_first : {true, false}) {
+    const auto call = [&](bool sum) {
+      if (sum) EXPECT_EQ(mw::sum(x).item<float>(), total);
+      else EXPECT_EQ(wrong_shards(mw::reshard(x, P(nullptr, "x"))), "");
+    };
+    fail_alone(0, 2, 3, [&](int k) { call(sums_first == (k == 0)); });
+    mw::agree([&] {
+      if (mw::process_index() > 0) std::this_thread::sleep_for(std::chrono::milliseconds(700));
+      mw::agree([&] { call(!sums_first); });
+      mw::barrier();
+      call(sums_first);
+    });
+  }
 }
 
 TEST(Agreement, InsideAnother) {

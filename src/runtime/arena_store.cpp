@@ -69,7 +69,7 @@ std::shared_ptr<Block> ArenaStore::make(std::size_t bytes, bool empty) {
     const std::scoped_lock hold(lock_);
     number = obtain(size, bytes, empty);
   }
-  if (!number) throw memory_account().refusal(bytes, "the system has no more");
+  if (!number) throw memory_account().refusal(bytes);
   const BlockLocation location{arena_.place(), *number};
   BlockHeader& header = arena_.header(location);
   header.unfinished.store(0, std::memory_order_relaxed);
@@ -78,7 +78,7 @@ std::shared_ptr<Block> ArenaStore::make(std::size_t bytes, bool empty) {
     return std::make_shared<ArenaBlock>(arena_.own(header.offset), bytes, location, *this);
   } catch (const std::bad_alloc&) {
     drop(location);
-    throw memory_account().refusal(bytes, "the system has no more");
+    throw memory_account().refusal(bytes);
   }
 }
 
@@ -189,7 +189,7 @@ bool ArenaStore::take_pages(const Block& block, std::size_t offset, std::size_t 
   const auto partial = partial_.find(number);
   if (partial == partial_.end()) return false;
   memory_account().ask(bytes);
-  if (!commit(arena_.header(block.location()).offset + offset, bytes)) throw memory_account().refusal(bytes, "the system has no more");
+  if (!commit(arena_.header(block.location()).offset + offset, bytes)) throw memory_account().refusal(bytes);
   partial->second += static_cast<std::int64_t>(bytes);
   return true;
 }

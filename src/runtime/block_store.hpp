@@ -14,6 +14,7 @@
 #include "meshwise/base/error.hpp"
 #include "meshwise/base/function_ref.hpp"
 #include "meshwise/runtime/block_store.hpp"
+#include "runtime/ledger.hpp"
 
 namespace meshwise::detail {
 
@@ -33,7 +34,7 @@ class MemoryAccount {
  public:
   /// Local. Room for a block, or not. Throws: OutOfMemoryError where MESHWISE_MEMORY_LIMIT or the tests' MESHWISE_FAIL_ALLOCATION forbid it.
   void ask(std::size_t bytes);
-  /// Local. Whether machine and control group have `bytes` more. Small requests are looked at together, once they make up a mebibyte.
+  /// Local. Whether machine, control group and MESHWISE_MEMORY_LIMIT have `bytes` more. Small requests are looked at together, once they make up a mebibyte.
   bool system_has(std::uint64_t bytes);
   /// Local. Takes memory from the system by `take(offset, bytes)`, slice after slice, with a look at what is left before each: ranks that take some at the
   /// same moment see each other. False as soon as there is too little, or `take` fails: the caller gives back what it has.
@@ -46,6 +47,7 @@ class MemoryAccount {
   /// Local. Memory of the system's behind blocks and pool grew or shrank.
   void back(std::int64_t bytes);
   OutOfMemoryError refusal(std::size_t bytes, std::string_view why);
+  OutOfMemoryError refusal(std::size_t bytes);  // because neither the system nor MESHWISE_MEMORY_LIMIT has so many more
 
   std::int64_t live() const { return live_.load(); }
   std::int64_t peak() const { return peak_.load(); }
@@ -59,18 +61,12 @@ class MemoryAccount {
   std::mutex lock_;
   struct Holder {
     std::size_t bytes = 0;
-    std::string call;
+    PastCall call;
   };
   std::map<const Block*, Holder> holders_;  // large blocks only, by the calls that made them
 };
 MemoryAccount& memory_account();
 
-/// Local. Bytes that this process may still take before the machine or its control group is full; very large where nobody says.
-std::int64_t memory_available();
-/// Local. Bytes that machine or control group has at all.
-std::int64_t memory_total();
-/// Local. Of the whole machine, in bytes.
-std::int64_t machine_memory();
 /// Local. Bytes kept for later blocks: MESHWISE_POOL_BYTES, or this rank's share of a quarter of the memory.
 std::int64_t pool_limit();
 

@@ -15,6 +15,7 @@ std::string text_or_unknown(const std::string& text) { return text.empty() ? "an
 // Somebody waits for this rank in a call: compares it with what was called here, and answers how far this rank is.
 void answer_probe(const ControlHead& probe, std::string_view text) {
   Runtime& r = runtime();
+  if (probe.undone != r.ledger.undone()) return;  // it will ask again
   if (r.settings.check != Check::off) {
     const auto mine = r.ledger.hash_of(probe.list, probe.sequence);
     if (mine && *mine != probe.hash) {
@@ -43,9 +44,9 @@ void answer_probe(const ControlHead& probe, std::string_view text) {
   if (r.ledger.reached(probe.list, probe.sequence)) answer.flags |= has_reached;
   if (r.life.load() != Life::running) {
     answer.flags |= has_ended;
-    words = fmt::format("its Environment has ended; last call {}", r.ledger.last_call());
+    words = fmt::format("its Environment has ended; last call {}", r.ledger.last_call().text());
   } else if (words.empty()) {
-    words = fmt::format("outside the library; last call {}", r.ledger.last_call());
+    words = fmt::format("outside the library; last call {}", r.ledger.last_call().text());
   }
   send_control(probe.from, answer, words);
 }
@@ -57,7 +58,7 @@ void read_status(const ControlHead& answer, std::string_view text) {
   {
     const std::scoped_lock hold(r.waiting.lock);
     WaitNote& note = r.waiting;
-    if (!note.active || note.number != answer.value) return;  // that wait is over
+    if (!note.active || note.number != answer.value || answer.undone != r.ledger.undone()) return;  // that wait is over
     note.said[answer.from] = text;
     what = note.what;
     waited = Clock::now() - note.since;
@@ -89,6 +90,7 @@ void send_control(int to, ControlHead head, std::string_view text) {
   Runtime& r = runtime();
   text = text.substr(0, control_limit - sizeof head);
   head.from = r.rank;
+  head.undone = r.ledger.undone();
   head.text_bytes = static_cast<std::uint32_t>(text.size());
   Pending message{Pending::Kind::control_send};
   message.message.resize(sizeof head + text.size());
@@ -135,7 +137,8 @@ void on_control(const ControlHead& head, std::string_view text) {
       r.rolls.groups[head.hash].off = true;
       return;
     case ControlKind::left:
-      return r.agreements.note(head.sequence, std::string(text), r.ledger.reached(r.world->list, head.sequence));
+      if (head.undone < r.ledger.undone()) return;  // that agreement is over
+      return r.agreements.note(head.sequence, std::string(text), head.undone == r.ledger.undone() && r.ledger.reached(r.world->list, head.sequence));
     case ControlKind::bye:
       r.rolls.said_bye[static_cast<std::size_t>(head.from)] = true;
       ++r.rolls.byes;

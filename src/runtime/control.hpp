@@ -32,6 +32,7 @@ struct ControlHead {
   std::uint64_t list = 0, sequence = 0, hash = 0;
   std::uint64_t value = 0;                           // probe and status: the number of the prober's wait
   std::uint64_t other_list = 0, other_sequence = 0;  // status: the call the sender itself waits in
+  std::uint64_t undone = 0;                          // by the sender (Ledger::undone): later ones have other calls at these positions
   std::uint32_t flags = 0, text_bytes = 0;
 };
 inline constexpr std::size_t control_limit = 3968;

@@ -154,7 +154,7 @@ bool has_left_by_exception() { return left_by_exception; }
 void leave_by_exception() {
   Runtime& r = runtime();
   left_by_exception = true;
-  const std::string words = fmt::format("rank {} left its Environment by an exception, after {}", r.rank, r.ledger.last_call());
+  const std::string words = fmt::format("rank {} left its Environment by an exception, after {}", r.rank, r.ledger.last_call().text());
   if (r.size == 1) {
     close_runtime();
     left_by_exception = false;  // whoever catches it decides how the only process ends

@@ -15,6 +15,7 @@
 #include "runtime/node.hpp"
 #include "runtime/copier.hpp"
 #include "runtime/runtime.hpp"
+#include "runtime/system_memory.hpp"
 
 namespace meshwise {
 namespace detail {
@@ -53,6 +54,26 @@ void agree_kernels(const Runtime& r) {
   choose_kernel_set(static_cast<KernelSet>(all));
 }
 
+/// Collective over the world. The least that a rank has, and that the ranks of a node have together: their common control group's, or the machine's, where
+/// the groups may be each rank's own.
+void agree_memory(Runtime& r) {
+  struct Memory {
+    std::int64_t node, group, machine;
+    std::uint64_t group_id;
+  };
+  const Memory mine{r.topology.node_of(r.rank), memory_total(), machine_memory(), control_group_id()};
+  std::vector<Memory> all(static_cast<std::size_t>(r.size));
+  check_mpi(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, r.base), "agreeing on memory");
+  std::map<std::int64_t, std::uint64_t> common;  // of each node's ranks; 0 where they differ
+  for (const auto& each : all)
+    if (const auto at = common.emplace(each.node, each.group_id).first; at->second != each.group_id) at->second = 0;
+  for (const auto& each : all) {
+    r.largest_block = std::min(r.largest_block, each.group);
+    r.node_memory = std::min(r.node_memory, common[each.node] != 0 ? each.group : each.machine);
+  }
+  if (r.settings.memory_limit > 0) r.largest_block = std::min(r.largest_block, r.settings.memory_limit);
+}
+
 void begin(MPI_Comm from) {
   Runtime& r = runtime();
   claim_main_thread();
@@ -79,11 +100,7 @@ void begin(MPI_Comm from) {
   begin_node(r, true);
   begin_engine(r);
   begin_agreements(r);
-  // A node's: not the control group's, which may be each rank's own.
-  std::int64_t memory[] = {r.settings.memory_limit > 0 ? r.settings.memory_limit : memory_total(), machine_memory()};
-  check_mpi(MPI_Allreduce(MPI_IN_PLACE, memory, 2, MPI_INT64_T, MPI_MIN, r.base), "agreeing on memory");
-  r.largest_block = memory[0];
-  r.node_memory = memory[1];
+  agree_memory(r);
   const std::int64_t each = r.settings.devices_per_rank;
   set_world(r.size * each, each, r.rank);
   r.world = &r.ledger.find(devices().hash());

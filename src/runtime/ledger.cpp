@@ -104,13 +104,18 @@ void Ledger::set_details(std::uint64_t list, std::uint64_t position, std::shared
   if (Entry* entry = find_entry(list, position)) entry->details = std::move(details);
 }
 
-std::string Ledger::last_call() {
+std::string PastCall::text() const {
+  auto text = call.text();
+  if (text.empty()) return "no call yet";
+  if (details && !details->empty()) text += " " + *details;
+  return fmt::format("{}, {:.1f} s ago", text, std::chrono::duration<double>(Clock::now() - when).count());
+}
+
+PastCall Ledger::last_call() {
   const std::scoped_lock hold(lock_);
-  if (entered_ == 0) return "no call yet";
+  if (entered_ == 0) return {};
   const Entry& entry = ring_[(entered_ - 1) % ring_.size()];
-  auto last = words(entry);
-  last.has_before = false;
-  return fmt::format("{}, {:.1f} s ago", last.text(), std::chrono::duration<double>(Clock::now() - entry.when).count());
+  return {entry.call, entry.details, entry.when};
 }
 
 void Ledger::restart() {
@@ -120,6 +125,7 @@ void Ledger::restart() {
     sequence->history = list;
   }
   entered_ = 0;
+  undone_ = 0;
 }
 
 std::size_t Ledger::begin_notes() {
@@ -133,6 +139,10 @@ void Ledger::undo_to(std::size_t mark) {
     notes_.back().sequence->next = notes_.back().next;
     notes_.back().sequence->history = notes_.back().history;
   }
+  // Other calls will have their positions.
+  for (auto& entry : ring_)
+    if (const auto at = sequences_.find(entry.list); at != sequences_.end() && entry.call.position >= at->second->next) entry.list = 0;
+  ++undone_;
 }
 
 void Ledger::end_notes() {

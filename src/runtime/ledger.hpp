@@ -2,6 +2,7 @@
 // What this rank has called: the position in each device list's sequence, and the last calls in a form that other threads may ask for.
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -51,6 +52,16 @@ struct Words {
   std::string text() const;
 };
 
+/// Local. A call that was entered some time ago.
+struct PastCall {
+  CallWords call;
+  std::shared_ptr<const std::string> details{};
+  Clock::time_point when{};
+
+  /// Local. `#12 add float32[8,16], 3.2 s ago`, or `no call yet`.
+  std::string text() const;
+};
+
 class Ledger {
  public:
   /// Local. The record of that key, made at its first use; it lives as long as the process.
@@ -68,8 +79,7 @@ class Ledger {
   /// Local. The same in parts; without an operation when it is forgotten.
   Words words_of(std::uint64_t list, std::uint64_t position);
   void set_details(std::uint64_t list, std::uint64_t position, std::shared_ptr<const std::string> details);
-  /// Local. The last call in words and when it was entered: `#12 add float32[8,16], 3.2 s ago`.
-  std::string last_call();
+  PastCall last_call();
   void restart();
   /// Local. From now on what calls change is noted. The result is for undo_to().
   std::size_t begin_notes();
@@ -77,6 +87,8 @@ class Ledger {
   std::size_t noted_since(std::size_t mark) const { return notes_.size() - mark; }
   /// Local. The sequences are as they were then, as if the calls since had not been made.
   void undo_to(std::size_t mark);
+  /// Local. How often that has happened, on all ranks alike: positions in sequences mean the same only between ranks that have undone the same.
+  std::uint64_t undone() const { return undone_.load(); }
   /// Local. Ends what begin_notes() began.
   void end_notes();
 
@@ -100,6 +112,7 @@ class Ledger {
   };
   std::vector<Change> notes_;
   int noting_ = 0;
+  std::atomic<std::uint64_t> undone_{0};
 };
 
 }  // namespace meshwise::detail

@@ -3,87 +3,18 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
-#include <fstream>
-#include <limits>
-#include <optional>
 #include <vector>
 
 #include "meshwise/runtime/memory.hpp"
 #include "runtime/arena_store.hpp"
 #include "runtime/private_store.hpp"
 #include "runtime/runtime.hpp"
+#include "runtime/system_memory.hpp"
 
 namespace meshwise::detail {
 namespace {
 
 constexpr std::size_t named_from = std::size_t{1} << 20;
-constexpr std::int64_t unknown = std::numeric_limits<std::int64_t>::max();
-
-std::optional<std::int64_t> number_in(const std::string& path) {
-  std::ifstream file(path);
-  std::string word;
-  std::int64_t value = 0;
-  if (!(file >> word)) return std::nullopt;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (error != std::errc{} || end != word.data() + word.size()) return std::nullopt;  // "max"
-  return value;
-}
-
-/// The value behind a key of a file of `key value` lines, in bytes.
-std::int64_t entry_in(const std::string& path, std::string_view key, std::int64_t scale) {
-  std::ifstream file(path);
-  std::string word;
-  for (std::int64_t value = 0; file >> word;)
-    if (word == key && file >> value) return value * scale;
-  return 0;
-}
-
-struct ControlGroup {
-  std::int64_t limit = unknown, used = 0;
-};
-
-/// The tightest of the groups that this process is in, from its own to the root; version 2, else 1.
-const std::vector<std::string>& control_groups() {
-  static const auto* const found = [] {
-    auto* folders = new std::vector<std::string>;
-    std::ifstream file("/proc/self/cgroup");
-    for (std::string line; std::getline(file, line);) {
-      const bool second = line.starts_with("0::");
-      const auto colon = line.rfind(':');
-      if (colon == std::string::npos || (!second && line.find("memory") == std::string::npos)) continue;
-      std::string path = line.substr(colon + 1);
-      for (;;) {
-        folders->push_back((second ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory") + (path == "/" ? std::string() : path));
-        const auto slash = path.rfind('/');
-        if (slash == std::string::npos || path == "/") break;
-        path = slash == 0 ? "/" : path.substr(0, slash);
-      }
-    }
-    return folders;
-  }();
-  return *found;
-}
-
-ControlGroup tightest() {
-  ControlGroup best;
-  for (const auto& folder : control_groups()) {
-    ControlGroup group;
-    if (const auto limit = number_in(folder + "/memory.max")) {
-      group.limit = *limit;
-      // Cached files give way; what processes and shared memory hold does not.
-      for (const auto* key : {"anon", "shmem", "kernel"}) group.used += entry_in(folder + "/memory.stat", key, 1);
-    } else if (const auto old = number_in(folder + "/memory.limit_in_bytes")) {
-      group.limit = *old;
-      group.used = number_in(folder + "/memory.usage_in_bytes").value_or(0);
-      for (const auto* key : {"total_active_file", "total_inactive_file"}) group.used -= entry_in(folder + "/memory.stat", key, 1);
-    } else {
-      continue;
-    }
-    if (group.limit - group.used < best.limit - best.used) best = group;
-  }
-  return best;
-}
 
 }  // namespace
 
@@ -101,24 +32,6 @@ std::uint64_t capacity_of(std::uint32_t size_class) {
   if (size_class < 8) return 64 * (std::uint64_t{size_class} + 1);
   const std::uint64_t below = std::uint64_t{512} << ((size_class - 8) / 4);
   return below + ((size_class - 8) % 4 + 1) * (below / 4);
-}
-
-std::int64_t machine_memory() {
-  static const std::int64_t total = std::max<std::int64_t>(entry_in("/proc/meminfo", "MemTotal:", 1024), std::int64_t{1} << 30);
-  return total;
-}
-
-std::int64_t memory_total() {
-  static const std::int64_t total = std::min(tightest().limit, machine_memory());
-  return total;
-}
-
-std::int64_t memory_available() {
-  const auto group = tightest();
-  const auto machine = entry_in("/proc/meminfo", "MemAvailable:", 1024);
-  const auto left = std::min(group.limit == unknown ? unknown : group.limit - group.used, machine > 0 ? machine : unknown);
-  // The kernel's killer does not wait for the last page.
-  return left == unknown ? left : left - std::clamp<std::int64_t>(memory_total() / 50, std::int64_t{4} << 20, std::int64_t{512} << 20);
 }
 
 std::int64_t pool_limit() {
@@ -146,6 +59,8 @@ void MemoryAccount::ask(std::size_t bytes) {
 bool MemoryAccount::system_has(std::uint64_t bytes) {
   constexpr std::int64_t worth_a_look = 1 << 20;
   const auto wanted = static_cast<std::int64_t>(bytes);
+  const std::int64_t limit = runtime().settings.memory_limit;
+  if (limit > 0 && backed() + wanted > limit) return false;
   if (unlooked_.fetch_add(wanted) + wanted < worth_a_look) return true;
   unlooked_ = 0;
   return wanted <= memory_available();
@@ -196,8 +111,14 @@ std::string MemoryAccount::largest() {
                     [](const Holder& a, const Holder& b) { return a.bytes > b.bytes; });
   std::string text;
   for (std::size_t k = 0; k < shown; ++k)
-    text += fmt::format("{}{} bytes{}", k == 0 ? "; the largest: " : ", ", all[k].bytes, all[k].call.empty() ? "" : " made in " + all[k].call);
+    text += fmt::format("{}{} bytes made in {}", k == 0 ? "; the largest: " : ", ", all[k].bytes, all[k].call.text());
   return text;
+}
+
+OutOfMemoryError MemoryAccount::refusal(std::size_t bytes) {
+  const std::int64_t limit = runtime().settings.memory_limit;
+  if (limit == 0 || backed() + static_cast<std::int64_t>(bytes) <= limit) return refusal(bytes, "the system has no more");
+  return refusal(bytes, fmt::format("MESHWISE_MEMORY_LIMIT is {} bytes a rank, and its memory behind blocks, lent ones and what rounding adds, is {} bytes", limit, backed()));
 }
 
 OutOfMemoryError MemoryAccount::refusal(std::size_t bytes, std::string_view why) {

@@ -19,6 +19,7 @@
 #include "runtime/descriptors.hpp"
 #include "runtime/node_page.hpp"
 #include "runtime/runtime.hpp"
+#include "runtime/system_memory.hpp"
 
 namespace meshwise::detail {
 namespace {

@@ -89,7 +89,7 @@ std::shared_ptr<Block> PrivateStore::make(std::size_t bytes, bool empty) {
   std::byte* data = empty || size < pooled_from ? nullptr : from_pool(memory_of(size));
   if (!data) {
     data = obtain(size, empty);
-    if (!data) throw memory_account().refusal(bytes, "the system has no more");
+    if (!data) throw memory_account().refusal(bytes);
     if (empty) {
       const std::scoped_lock hold(lock_);
       partial_[data] = 0;
@@ -101,7 +101,7 @@ std::shared_ptr<Block> PrivateStore::make(std::size_t bytes, bool empty) {
     return std::make_shared<PrivateBlock>(data, bytes);
   } catch (const std::bad_alloc&) {
     release(data, size);
-    throw memory_account().refusal(bytes, "the system has no more");
+    throw memory_account().refusal(bytes);
   }
 }
 
@@ -138,7 +138,7 @@ bool PrivateStore::take_pages(const Block& block, std::size_t, std::size_t bytes
   const auto partial = partial_.find(block.data());
   if (partial == partial_.end()) return false;
   memory_account().ask(bytes);
-  if (!memory_account().system_has(bytes)) throw memory_account().refusal(bytes, "the system has no more");
+  if (!memory_account().system_has(bytes)) throw memory_account().refusal(bytes);
   partial->second += static_cast<std::int64_t>(bytes);
   memory_account().back(static_cast<std::int64_t>(bytes));
   return true;

@@ -58,46 +58,55 @@ void finish_task(Task& task) {
   finish_part(*task.owner);
 }
 
-// Hands MPI as many chunks of this lane as the window and the staging allow.
-void pump(Lane& lane, bool sending) {
+// Hands MPI the next chunk of this lane, unless the window or the staging forbids it.
+bool post_chunk(Lane& lane, bool sending) {
   Runtime& r = runtime();
   Engine& engine = r.engine;
-  while (!lane.data.empty() && lane.chunks < r.settings.window) {
-    Task& task = *lane.data.front();
-    const std::int64_t offset = task.posted;
-    const std::int64_t length = std::min(r.settings.chunk_bytes, task.payload.bytes() - offset);
-    Pending chunk{sending ? Pending::Kind::chunk_send : Pending::Kind::chunk_receive, &task, task.peer, offset, length};
-    std::byte* at = task.payload.in_place(offset, length);
-    if (!at) {
-      if (!take_staging(engine, sending, lane.chunks == 0, length, chunk.staging)) return;
-      at = chunk.staging.bytes.get();
-      if (sending) task.payload.pack(offset, length, at);
-    }
-    MPI_Request request = MPI_REQUEST_NULL;
-    const int count = static_cast<int>(length);
-    check_mpi(sending ? MPI_Isend(at, count, MPI_BYTE, task.peer, chunk_tag, r.data, &request)
-                      : MPI_Irecv(at, count, MPI_BYTE, task.peer, chunk_tag, r.data, &request),
-              "moving a chunk");
-    if (sending) {
-      ++engine.messages_sent;
-      engine.bytes_sent += length;
-    }
-    engine.add(request, std::move(chunk));
-    ++lane.chunks;
-    task.posted += length;
-    if (task.posted == task.payload.bytes()) lane.data.pop_front();
+  if (lane.data.empty() || lane.chunks >= r.settings.window) return false;
+  Task& task = *lane.data.front();
+  const std::int64_t offset = task.posted;
+  const std::int64_t length = std::min(r.settings.chunk_bytes, task.payload.bytes() - offset);
+  Pending chunk{sending ? Pending::Kind::chunk_send : Pending::Kind::chunk_receive, &task, task.peer, offset, length};
+  std::byte* at = task.payload.in_place(offset, length);
+  if (!at) {
+    if (!take_staging(engine, sending, lane.chunks == 0, length, chunk.staging)) return false;
+    at = chunk.staging.bytes.get();
+    if (sending) task.payload.pack(offset, length, at);
   }
+  MPI_Request request = MPI_REQUEST_NULL;
+  const int count = static_cast<int>(length);
+  check_mpi(sending ? MPI_Isend(at, count, MPI_BYTE, task.peer, chunk_tag, r.data, &request)
+                    : MPI_Irecv(at, count, MPI_BYTE, task.peer, chunk_tag, r.data, &request),
+            "moving a chunk");
+  if (sending) {
+    ++engine.messages_sent;
+    engine.bytes_sent += length;
+  }
+  engine.add(request, std::move(chunk));
+  ++lane.chunks;
+  task.posted += length;
+  if (task.posted == task.payload.bytes()) lane.data.pop_front();
+  return true;
 }
 
-// Lanes that had to stop for want of staging go on in turn when some comes back.
-void pump_all(bool sending) {
+// A chunk of each lane in turn, again and again: no peer has all the staging while another waits.
+void post_in_turn(bool sending) {
   Engine& engine = runtime().engine;
   auto& lanes = sending ? engine.out : engine.in;
   std::size_t& turn = engine.turn[sending ? 1 : 0];
-  for (std::size_t seen = 0; seen < lanes.size(); ++seen) {
-    if (engine.staged[sending ? 1 : 0] + runtime().settings.chunk_bytes > most_staging) return;
-    turn = (turn + 1) % lanes.size();
-    if (!lanes[turn].data.empty()) pump(lanes[turn], sending);
+  for (bool any = true; any;) {
+    any = false;
+    for (std::size_t seen = 0; seen < lanes.size(); ++seen) {
+      turn = (turn + 1) % lanes.size();
+      any = post_chunk(lanes[turn], sending) || any;
+    }
+  }
+}
+
+// After a chunk of this lane has gone through: room in its window, and in the staging of all if it took some.
+void go_on(Lane& lane, bool sending, bool staged) {
+  if (staged) return post_in_turn(sending);
+  while (post_chunk(lane, sending)) {
   }
 }
 
@@ -135,10 +144,7 @@ void send_head(Task& task) {
   ++r.engine.messages_sent;
   ++r.engine.heads_sent;
   r.engine.bytes_sent += header.inline_bytes;
-  if (!small) {
-    lane.data.push_back(&task);
-    pump(lane, true);
-  }
+  if (!small) lane.data.push_back(&task);
   int sent = 0;
   check_mpi(MPI_Test(&request, &sent, MPI_STATUS_IGNORE), "sending");
   if (sent) return on_head_sent(task);
@@ -201,6 +207,7 @@ bool start_messages(const std::shared_ptr<Movement>& movement) {
       expect_head(lane, task.peer);
     }
   }
+  if (chunks) post_in_turn(true);
   return chunks;
 }
 
@@ -252,7 +259,7 @@ void on_head_received(int peer, std::int64_t bytes) {
     finish_task(task);
   } else {
     lane.data.push_back(&task);
-    pump(lane, false);
+    post_in_turn(false);
   }
   expect_head(lane, peer);  // last: a message that is here already lands in the buffer at once
 }
@@ -265,8 +272,7 @@ void on_chunk_sent(Task& task, Pending& chunk) {
   const bool staged = chunk.staging.bytes != nullptr;
   if (staged) give_back(engine, true, chunk.length, std::move(chunk.staging));
   if (task.head_done && task.finished == task.payload.bytes()) finish_task(task);
-  pump(lane, true);
-  if (staged) pump_all(true);
+  go_on(lane, true, staged);
 }
 
 void on_chunk_received(Task& task, Pending& chunk) {
@@ -280,8 +286,7 @@ void on_chunk_received(Task& task, Pending& chunk) {
     give_back(engine, false, chunk.length, std::move(chunk.staging));
   }
   if (task.finished == task.payload.bytes()) finish_task(task);
-  pump(lane, false);
-  if (staged) pump_all(false);
+  go_on(lane, false, staged);
 }
 
 }  // namespace meshwise::detail

@@ -51,7 +51,7 @@ std::optional<int> dead_neighbour() {
   std::string doing;
   {
     const std::scoped_lock hold(r.waiting.lock);
-    doing = r.waiting.active ? r.waiting.report(r.rank) : fmt::format("last call of rank {}: {}", r.rank, r.ledger.last_call());
+    doing = r.waiting.active ? r.waiting.report(r.rank) : fmt::format("last call of rank {}: {}", r.rank, r.ledger.last_call().text());
   }
   speak_once(fmt::format("rank {} died (it was killed or it crashed); {}", dead, doing));
   std::this_thread::sleep_for(5s);  // mpirun ends the job within two; where nothing like it does, this rank ends itself
