@@ -1,5 +1,6 @@
 // Arrays of more than 2^31 elements, where 32-bit counts, offsets and positions end (user cases U-045, U-085 and U-086).
 // ranks: 4
+// variant: private ranks=4 MESHWISE_STORE=private
 // timeout: 900
 // heavy
 #include <gtest/gtest.h>
