@@ -4,7 +4,7 @@
 // variant: private ranks=2,4 MESHWISE_STORE=private
 // hosts: 2x2
 // exit: nonzero
-// within: 10
+// within: 15
 // prints: rank 1 kills itself amid a reshard
 // prints: rank 1 died
 // leaves: nothing
