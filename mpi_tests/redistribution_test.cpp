@@ -7,16 +7,18 @@
 // variant: dealt ranks=4,6 MESHWISE_NODES=0,1 MESHWISE_TEST_FIRST=9000
 // variant: uneven ranks=6 MESHWISE_NODES=0,1,1,1,2 MESHWISE_TEST_FIRST=9500
 // variant: chunks ranks=4 MESHWISE_CHUNK_BYTES=7 MESHWISE_STORE=private MESHWISE_TEST_FIRST=4000
-// variant: tags ranks=2 MESHWISE_TAG_BOUND=100 MESHWISE_STORE=private
-// variant: private ranks=2,3,4,8 MESHWISE_STORE=private MESHWISE_TEST_FIRST=5000
-// variant: runahead ranks=4 MESHWISE_RUN_AHEAD=1000
-// variant: nothread ranks=4 MESHWISE_PROGRESS_THREAD=off
+// variant: tags ranks=2 MESHWISE_TAG_BOUND=100 MESHWISE_STORE=private MESHWISE_TEST_FIRST=10000
+// variant: private ranks=2,3,4,8 MESHWISE_STORE=private MESHWISE_TEST_FIRST=20000 MESHWISE_TEST_CHAINS=1200
+// variant: runahead ranks=4 MESHWISE_RUN_AHEAD=1000 MESHWISE_TEST_FIRST=11000
+// variant: nothread ranks=4 MESHWISE_PROGRESS_THREAD=off MESHWISE_TEST_FIRST=12000
 // variant: crowded ranks=16 MESHWISE_TEST_CHAINS=60
-// variant: portable ranks=3 MESHWISE_KERNELS=portable
+// variant: crowded_private ranks=16 MESHWISE_TEST_CHAINS=60 MESHWISE_STORE=private MESHWISE_TEST_FIRST=1000
+// variant: portable ranks=3 MESHWISE_KERNELS=portable MESHWISE_TEST_FIRST=13000
 // variant: large ranks=2,3,4 MESHWISE_LARGE_FROM=64 MESHWISE_TEST_FIRST=1000
 // variant: halves ranks=4 MESHWISE_LARGE_FROM=512 MESHWISE_KERNELS=avx2 MESHWISE_TEST_FIRST=2000
 // variant: container ranks=4 OMPI_MCA_btl_vader_single_copy_mechanism=none MESHWISE_STORE=private MESHWISE_CHUNK_BYTES=5000 MESHWISE_TEST_FIRST=3000
-// variant: tcp ranks=4 OMPI_MCA_btl=tcp,self MESHWISE_STORE=private
+// variant: nocma ranks=2,4 OMPI_MCA_btl_vader_single_copy_mechanism=none MESHWISE_STORE=private MESHWISE_TEST_FIRST=14000
+// variant: tcp ranks=4 OMPI_MCA_btl=tcp,self MESHWISE_STORE=private MESHWISE_TEST_FIRST=15000
 // timeout: 240
 #include <gtest/gtest.h>
 
@@ -29,8 +31,8 @@ using mw::testing::RandomPlacement, mw::testing::counting, mw::testing::describe
 
 namespace {
 
-/// 960 movements, more than 20,000 over all entries of the default suite.
-TEST(Redistribution, RandomMovesHoldTheirValues) { mw::testing::random_chains(1, 320); }
+/// 1260 movements. With distinct seeds more than 20,000 in arenas and more than 20,000 by private messages, over all entries of the default suite.
+TEST(Redistribution, RandomMovesHoldTheirValues) { mw::testing::random_chains(1, 420); }
 
 /// Large enough for both ranks to copy, for stores past the caches and for the progress thread; rows, short runs, three axes, uneven.
 TEST(Redistribution, LargeMovesHoldTheirValues) {

@@ -1,5 +1,6 @@
 // Arrays of more than 2^31 elements, where 32-bit counts, offsets and positions end (user cases U-045, U-085 and U-086).
 // ranks: 4
+// variant: private ranks=4 MESHWISE_STORE=private
 // timeout: 900
 // heavy
 #include <gtest/gtest.h>
@@ -34,6 +35,29 @@ TEST(UserCases, U045_ALargeTransposition) {
       for (std::int64_t j = 0; j < box[1].size(); ++j) wrong += v(i, j) != value_at(i, box[1].start + j) ? 1 : 0;
     EXPECT_EQ(wrong, 0);
     if (box[1].stop == n) { EXPECT_EQ(v(n - 1, box[1].size() - 1), value_at(n - 1, n - 1)); }
+  }
+}
+
+// One message of more than 2^31 bytes, packed out of longer rows.
+TEST(LargeMessage, BytesBeyondTwoToThe31Arrive) {
+  constexpr std::int64_t rows = 65536, width = 33000, left = 500;
+  const auto all = mw::devices();
+  const auto x = mw::make_array_from_callback({rows, left + width + left}, mw::uint8, mw::SingleDeviceSharding(all[0]), [](const Index& box, LocalArray& out) {
+    const auto v = out.mutable_view<std::uint8_t>();
+    for (std::int64_t i = 0; i < box[0].size(); ++i)
+      for (std::int64_t j = 0; j < box[1].size(); ++j) v(i, j) = value_at(i, j);
+  });
+  const auto before = mw::runtime_stats().bytes_sent;
+  const auto y = mw::device_put(x[{Slice(), Slice(left, left + width)}], mw::SingleDeviceSharding(all[1]));
+  mw::block_until_ready(y);
+  mw::quiesce();
+  if (mw::memory_stats().store == "private" && mw::process_index() == 0) { EXPECT_EQ(mw::runtime_stats().bytes_sent - before, rows * width); }
+  for (const auto& shard : y.addressable_shards()) {
+    const auto v = shard.data().view<std::uint8_t>();
+    std::int64_t wrong = 0;
+    for (std::int64_t i = 0; i < rows; ++i)
+      for (std::int64_t j = 0; j < width; ++j) wrong += v(i, j) != value_at(i, left + j) ? 1 : 0;
+    EXPECT_EQ(wrong, 0);
   }
 }
 

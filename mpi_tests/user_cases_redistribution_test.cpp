@@ -1,5 +1,6 @@
 // ranks: 4 8
 // devices_per_rank: 8 4@2
+// variant: private ranks=4,8 MESHWISE_STORE=private
 // What users of such systems ran into, restated: arrays that are placed, cut and moved. Cases that need more devices than there are are skipped.
 #include <gtest/gtest.h>
 

@@ -1,5 +1,6 @@
 // A chain of moves on one mesh finishes while the ranks of a disjoint mesh are stopped.
 // ranks: 4
+// variant: private ranks=4 MESHWISE_STORE=private
 // within: 20
 #include <signal.h>
 #include <unistd.h>

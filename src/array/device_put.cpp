@@ -129,6 +129,7 @@ Array device_put(const RootOnly& data, const Sharding& target) {
   if (data.root < 0 || data.root >= process_count())
     throw PlacementError(fmt::format("device_put: root_only names rank {}, there are {} ranks (0 to {})", data.root, process_count(), process_count() - 1));
   target.check_fits(data.shape);
+  std::vector<detail::LocalShard> shards;
   agree([&] {
     if (process_index() != data.root) return;
     if (data.data.dtype() != data.dtype)
@@ -137,15 +138,12 @@ Array device_put(const RootOnly& data, const Sharding& target) {
     if (data.data.shape() != data.shape)
       throw ShapeError(fmt::format("device_put: root_only data on rank {} has shape {}, {} was announced", data.root, to_string(data.data.shape()),
                                    to_string(data.shape)));
-  });
-  const auto all = devices();
-  const SingleDeviceSharding home(all[data.root * all.devices_per_rank()]);
-  std::vector<detail::LocalShard> shards;
-  if (process_index() == data.root) {
     LocalArray own(data.shape, data.dtype);
     copy_values(data.data, own);
     shards.push_back({0, std::move(own)});
-  }
+  });
+  const auto all = devices();
+  const SingleDeviceSharding home(all[data.root * all.devices_per_rank()]);
   return device_put(detail::make_sharded_array(data.shape, data.dtype, home, true, std::move(shards)), target);
 }
 

@@ -116,7 +116,9 @@ Array in_long_runs(const Array& x) {
   while (axis < x.ndim() && x.shape()[axis] < devices.size()) ++axis;
   std::vector<SpecEntry> entries(static_cast<std::size_t>(axis == x.ndim() ? 0 : axis));
   entries.emplace_back("rows");
-  return device_put(x, NamedSharding(make_mesh({devices.size()}, {"rows"}, {.devices = devices}), PartitionSpec(entries)));
+  Array rows;
+  agree([&] { rows = device_put(x, NamedSharding(make_mesh({devices.size()}, {"rows"}, {.devices = devices}), PartitionSpec(entries))); });
+  return rows;
 }
 
 void write_pieces(const Array& x, const std::string& path, std::int64_t offset) {

@@ -46,7 +46,7 @@ struct RootOnly {
   std::int64_t root;
 };
 RootOnly root_only(const LocalArray& data, const Shape& shape, Dtype dtype, std::int64_t root = 0);
-/// Collective. Scatters the root's values. Synchronising in its check of the root's shape and dtype.
+/// Collective. Scatters the root's values. Synchronising where the root checks their shape and dtype and copies them.
 Array device_put(const RootOnly& data, const Sharding& target);
 
 /// Collective. x in another layout over the same ordered devices. Throws: CommitmentError naming both ordered id lists (use device_put).

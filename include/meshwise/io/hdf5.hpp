@@ -32,7 +32,8 @@ struct WriteOptions {
 /// with `append` the dataset does too, but a kill in the milliseconds in which HDF5 writes its own tables can damage the file.
 ///
 /// Throws, the same on every rank: CheckpointError with the path and the system's words (no space, no permission, the dataset is there
-/// already), leaving nothing behind; MismatchError when ranks pass different names, shapes or dtypes, before the file is touched; DonatedError.
+/// already), leaving nothing behind; MismatchError when ranks pass different names, shapes or dtypes, before the file is touched; DonatedError;
+/// OutOfMemoryError.
 void write(const std::string& file, const std::string& dataset, const Array& x, WriteOptions options = {});
 
 }  // namespace meshwise::io
