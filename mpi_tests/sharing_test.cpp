@@ -1,4 +1,5 @@
 // ranks: 2 4
+// hosts: 2x2
 // variant: private ranks=2,4 MESHWISE_STORE=private
 // variant: nodes2 ranks=4 MESHWISE_NODE_SIZE=2
 // What costs nothing costs nothing, by the library's own counters: blocks change hands, are looked at through windows, and are one on a node.
@@ -26,7 +27,16 @@ std::int64_t of_all_ranks(std::int64_t mine) {
 std::int64_t ranks_a_node() {
   if (mw::memory_stats().store == "private") return 1;
   const auto pretended = mw::setting("MESHWISE_NODE_SIZE");
-  return pretended.empty() ? mw::process_count() : std::stoll(pretended);
+  if (!pretended.empty()) return std::stoll(pretended);
+  static const int here = [] {
+    MPI_Comm node = MPI_COMM_NULL;
+    int count = 0;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    MPI_Comm_size(node, &count);
+    MPI_Comm_free(&node);
+    return count;
+  }();
+  return here;
 }
 std::int64_t nodes() { return mw::process_count() / ranks_a_node(); }
 
