@@ -191,9 +191,10 @@ TEST(Sharing, EqualBoxesOfDisjointMeshesAreNotCopied) {
   std::vector<std::int64_t> even, odd;
   for (std::int64_t id = 0; id < mw::devices().size(); ++id) (id % 2 == 0 ? even : odd).push_back(id);
   const auto half = static_cast<std::int64_t>(even.size());
-  const auto x = mw::device_put(numbered({128 * half, 1024}, mw::float64), NamedSharding(mw::make_mesh({half}, {"x"}, {.devices = mw::DeviceList(even)}), P("x")));
+  const auto here = mw::make_mesh({half}, {"x"}, {.devices = mw::DeviceList(even)}), there = mw::make_mesh({half}, {"x"}, {.devices = mw::DeviceList(odd)});
+  const auto x = mw::device_put(numbered({128 * half, 1024}, mw::float64), NamedSharding(here, P("x")));
   Account account;
-  const auto y = mw::device_put(x, NamedSharding(mw::make_mesh({half}, {"x"}, {.devices = mw::DeviceList(odd)}), P("x")));
+  const auto y = mw::device_put(x, NamedSharding(there, P("x")));
   mw::block_until_ready(y);
   account.close();
   const bool has_source = mw::process_index() % 2 == 0;
