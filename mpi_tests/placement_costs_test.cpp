@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "support/counters.hpp"
+#include "support/hooks.hpp"
 #include "support/random_placement.hpp"
 #include "support/resident_bytes.hpp"
 
@@ -90,16 +91,19 @@ TEST(PlacementCosts, U049_OneMessageAPeer) {
   const auto mesh = make_mesh({4}, {"x"}, {.devices = {0, 1, 2, 3}});
   const auto x = mw::device_put(mw::arange(1024.0 * 64).reshape({1024, 64}), NamedSharding(mesh, P("x")));
   mw::barrier();
+  const auto heads = mw::detail::test_heads_sent();
   const auto before = support::snapshot_all_threads();
   const auto y = mw::reshard(x, P(nullptr, "x"));
   mw::block_until_ready(y);
   const auto sent = support::snapshot_all_threads() - before;
   if (mw::process_index() < 4) {
     const std::uint64_t payload = 3 * 256 * 16 * 4;
-    EXPECT_LE(sent.messages, 6u);  // a header and a body a peer
+    EXPECT_EQ(mw::detail::test_heads_sent() - heads, 3);
     if (mw::memory_stats().store == "arena") {
+      EXPECT_EQ(sent.messages, 0u);
       EXPECT_EQ(sent.bytes, 0u) << "nothing goes through MPI on a node that shares memory";
     } else {
+      EXPECT_EQ(sent.messages, 6u) << "a head and a body a peer";
       EXPECT_GE(sent.bytes, payload);
       EXPECT_LE(sent.bytes, payload + 3 * 2048);
     }
@@ -115,12 +119,15 @@ TEST(PlacementCosts, ATreeIsOneMessageAPeerToo) {
   for (int i = 0; i < 20; ++i) tree.set("leaf" + std::to_string(i), mw::arange(256.0).reshape({16, 16}));
   const auto rows = mw::device_put(tree, NamedSharding(mesh, P("x")));
   mw::barrier();
+  const auto heads = mw::detail::test_heads_sent();
   const auto before = support::snapshot_all_threads();
   const auto columns = mw::device_put(rows, NamedSharding(mesh, P(nullptr, "x")));
   for (const auto& leaf : mw::tree_leaves(columns)) mw::block_until_ready(leaf);
   const auto sent = support::snapshot_all_threads() - before;
-  EXPECT_LE(sent.messages, mw::process_index() < 4 ? 6u : 0u);
-  if (mw::memory_stats().store == "private" && mw::process_index() < 4) { EXPECT_GE(sent.bytes, 20u * 3 * 4 * 4 * 4); }
+  const bool takes_part = mw::process_index() < 4, alone = mw::memory_stats().store == "private";
+  EXPECT_EQ(mw::detail::test_heads_sent() - heads, takes_part ? 3 : 0) << "messages, or letters on the node";
+  EXPECT_EQ(sent.messages, takes_part && alone ? 3u : 0u) << "small enough to travel with their heads";
+  if (takes_part && alone) { EXPECT_GE(sent.bytes, 20u * 3 * 4 * 4 * 4); }
   mw::barrier();
 }
 

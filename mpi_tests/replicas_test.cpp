@@ -2,6 +2,7 @@
 // variant: private ranks=4 MESHWISE_STORE=private
 // variant: nodes2 ranks=4 MESHWISE_NODE_SIZE=2
 // variant: dealt ranks=5 MESHWISE_NODES=0,1
+// variant: devices2 ranks=3 MESHWISE_NODE_SIZE=2 MESHWISE_DEVICES_PER_RANK=2
 // variant: unchecked ranks=4 MESHWISE_CHECK=off
 // variant: lockstep ranks=4 MESHWISE_CHECK=lockstep
 // The copies of a reduced value are the same bits on every rank, run after run, whatever the delays.
@@ -41,6 +42,28 @@ TEST(Replicas, SumsAreTheSameBitsOnEveryRankAndEveryTime) {
     for (int round = 0; round < 5; ++round) {
       const auto again = mw::device_get(reduction());
       EXPECT_EQ(std::memcmp(first.contiguous().data(), again.contiguous().data(), static_cast<std::size_t>(first.nbytes())), 0);
+    }
+  }
+}
+
+// Large ones are one block a node; who was lent it keeps it while the memory around it is used again.
+TEST(Replicas, LargeSumsAreRightOnEveryNode) {
+  constexpr std::int64_t columns = 20'011;  // no rank's slice is as long as another's
+  const auto all = mw::devices().size();
+  for (const auto n : {all, all - 1}) {
+    const auto mesh = mw::make_mesh({n}, {"x"}, {.devices = mw::devices().first(n)});
+    std::vector<mw::Array> held;
+    for (std::int64_t round = 0; round < 6; ++round) {
+      const auto x = mw::device_put(mw::arange(2 * n * columns, mw::int64).reshape({2 * n, columns}), NamedSharding(mesh, P("x"))) + round;
+      held.push_back(mw::sum(x, {0}));
+    }
+    for (std::int64_t round = 0; round < 6; ++round) {
+      std::int64_t wrong = 0;
+      for (const auto& shard : held[static_cast<std::size_t>(round)].addressable_shards()) {
+        const auto values = shard.data().view<std::int64_t>();
+        for (std::int64_t j = 0; j < columns; ++j) wrong += values[j] != n * (2 * n - 1) * columns + 2 * n * (j + round) ? 1 : 0;
+      }
+      EXPECT_EQ(wrong, 0) << "of round " << round << " on " << n << " devices";
     }
   }
 }

@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <random>
 
+#include "support/hooks.hpp"
 #include "support/runtime_calls.hpp"
 
 namespace {
@@ -161,6 +162,35 @@ TEST(Transport, LargeContiguousAndStrided) {
           wrong += in[at] != static_cast<double>(at) + 0.25 * static_cast<double>(last) ? 1 : 0;
         }
       }
+      EXPECT_EQ(wrong, 0);
+    }
+  }
+}
+
+// Where the bytes lie in one run MPI has them from and to their place; else a chunk at a time is packed, on that side alone. Memory that is shared needs neither.
+TEST(Transport, OnlyWhatIsStridedIsStaged) {
+  const auto n = meshwise::process_count(), me = meshwise::process_index();
+  if (n == 1) GTEST_SKIP() << "needs two ranks";
+  if (!meshwise::setting("MESHWISE_CHUNK_BYTES").empty()) GTEST_SKIP() << "chunks are smaller than a run";
+  constexpr std::int64_t rows = 300, columns = 1000, pitch = 1100;  // with more than one chunk, the last of them ragged
+  const auto next = (me + 1) % n, last = (me + n - 1) % n;
+  for (const bool strided_there : {false, true}) {
+    for (const bool strided_here : {false, true}) {
+      std::vector<double> out(rows * pitch), in(rows * pitch, -1.0);
+      const auto step_out = strided_there ? pitch : columns, step_in = strided_here ? pitch : columns;
+      for (std::int64_t k = 0; k < rows * columns; ++k)
+        out[static_cast<std::size_t>(k / columns * step_out + k % columns)] = static_cast<double>(k + me);
+      const StridedBox from{reinterpret_cast<std::byte*>(out.data()), {rows, columns}, {8 * step_out, 8}, 8};
+      const StridedBox to{reinterpret_cast<std::byte*>(in.data()), {rows, columns}, {8 * step_in, 8}, 8};
+      meshwise::barrier();
+      const auto staged = meshwise::detail::test_staged_bytes();
+      const auto transfer = meshwise::detail::post(enter("staged", meshwise::devices()), {{next, {from}}}, {{last, {to}}}, {});
+      if (transfer) transfer->wait();
+      const auto packed = strided_there && !meshwise::detail::lends_blocks_to(next), unpacked = strided_here && !meshwise::detail::lends_blocks_to(last);
+      EXPECT_EQ(meshwise::detail::test_staged_bytes() - staged, (int{packed} + int{unpacked}) * rows * columns * 8) << strided_there << strided_here;
+      std::int64_t wrong = 0;
+      for (std::int64_t k = 0; k < rows * columns; ++k)
+        wrong += in[static_cast<std::size_t>(k / columns * step_in + k % columns)] != static_cast<double>(k + last) ? 1 : 0;
       EXPECT_EQ(wrong, 0);
     }
   }

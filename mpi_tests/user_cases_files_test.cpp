@@ -57,6 +57,32 @@ TEST(UserCases, U122_ReplicasAreWrittenOnce) {
   }
 }
 
+// Rows that are fewer than ranks: the gathered array hung or had the wrong size.
+TEST(UserCases, U022_AnUnevenArrayIsSavedAsItIs) {
+  NEED_DEVICES(4);
+  const NamedSharding rows(line(4), P("x"));
+  const hdf5_files::Folder folder;
+  const auto x = mw::device_put(numbered({3}, mw::int64), rows);
+  for (const auto& shard : x.addressable_shards()) EXPECT_LE(shard.data().size(), 1);
+  mw::io::write(folder / "x.h5", "/x", x);
+  EXPECT_EQ(mw::sum(x).item<std::int64_t>(), 3);
+  const auto back = mw::io::read(folder / "x.h5", "/x", rows), whole = mw::io::read(folder / "x.h5", "/x", NamedSharding(line(4), P()));
+  for (const auto& y : {back, whole}) {
+    EXPECT_EQ(y.shape(), (Shape{3}));
+    EXPECT_EQ(wrong_numbers<std::int64_t>(y), 0);
+  }
+  hdf5_files::on_first([&] {
+    const hid_t file = H5Fopen((folder / "x.h5").c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), data = H5Dopen2(file, "/x", H5P_DEFAULT), space = H5Dget_space(data);
+    ASSERT_EQ(H5Sget_simple_extent_npoints(space), 3);
+    std::int64_t values[3] = {-1, -1, -1};
+    H5Dread(data, H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, values);
+    for (std::int64_t k = 0; k < 3; ++k) EXPECT_EQ(values[k], k);
+    H5Sclose(space);
+    H5Dclose(data);
+    H5Fclose(file);
+  });
+}
+
 // Ranks that had nothing to write stayed away, and the others waited for them.
 TEST(UserCases, U122_EmptyPartsScalarsAndFewDevices) {
   NEED_DEVICES(4);

@@ -221,6 +221,32 @@ TEST(UserCases, U078_ADonatedBlockThatOthersShareStays) {
   EXPECT_EQ(wrong_numbers<float>(y), 0);
 }
 
+// Mesh and sharding were made anew for each batch, and something of each stayed.
+TEST(UserCases, U065_AMeshAndAShardingForEachBatchLeaveNothing) {
+  NEED_DEVICES(4);
+  const auto batch = [] {
+    const NamedSharding rows(make_mesh({4}, {"x"}, {.devices = {0, 1, 2, 3}}), P("x"));
+    return wrong_numbers<float>(mw::device_put(numbered({16}, mw::float32), rows));
+  };
+  for (int k = 0; k < 100; ++k) batch();
+  mw::barrier();
+  const auto before = mw::memory_stats();
+  const auto communicators = mw::runtime_stats().communicators;
+  [[maybe_unused]] const auto resident = resident_bytes();
+  std::int64_t wrong = 0;
+  for (int k = 0; k < 1000; ++k) wrong += batch();
+  EXPECT_EQ(wrong, 0);
+  mw::barrier();
+  const auto after = mw::memory_stats();
+  EXPECT_EQ(after.live, before.live);
+  EXPECT_EQ(after.peak, before.peak);
+  EXPECT_EQ(after.physical + after.pooled, before.physical + before.pooled);
+  EXPECT_EQ(mw::runtime_stats().communicators, communicators);
+#ifndef MESHWISE_SANITIZED
+  EXPECT_LT(resident_bytes() - resident, mebibyte / 2) << "500 bytes a batch";
+#endif
+}
+
 // Each new shape left derived types behind, until MPI refused to make more.
 TEST(UserCases, U107_ManyShapesLeaveNothingBehind) {
   const auto m = line(mw::devices().size());

@@ -1,6 +1,8 @@
 // What the harness asks of the library; src/runtime/testing_hooks.cpp answers.
 #pragma once
 
+#include <cstdint>
+
 namespace meshwise::detail {
 
 // Local. This rank left the current test early, with these words: calls of other ranks that wait for it throw.
@@ -12,5 +14,11 @@ void test_start_in_step();
 
 // Local. One poll of the library's transfers, for ranks that wait in the harness while others still work.
 void test_progress();
+
+// Local. How often this rank has told another what it sends it: heads of messages, and letters on the node.
+std::int64_t test_heads_sent();
+
+// Local. Payload that this rank packed to send, or received to unpack, since start.
+std::int64_t test_staged_bytes();
 
 }  // namespace meshwise::detail

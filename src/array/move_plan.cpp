@@ -255,12 +255,13 @@ struct Key {
 };
 
 Recent<Key, MovePlan>& cache() {
-  constexpr std::size_t most_bytes = std::size_t{8} << 20;
-  static auto* const immortal = new Recent<Key, MovePlan>(most_bytes);
+  static auto* const immortal = new Recent<Key, MovePlan>(most_kept_plan_bytes);
   return *immortal;
 }
 
 }  // namespace
+
+std::size_t kept_plan_bytes() { return cache().bytes(); }
 
 bool lies_plainly(const LocalShard& shard) {
   return shard.data.is_contiguous() && (shard.data.nbytes() == 0 || shard.data.block()->size() == static_cast<std::size_t>(shard.data.nbytes()));

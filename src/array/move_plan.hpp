@@ -56,5 +56,8 @@ MovePlan plan_moves(std::span<const MoveJob> jobs, const End& target, Dtype dtyp
 /// Local. The plan of a whole array's way from one sharding to another, kept for the next time: keyed by shardings, shape and item size, bounded by
 /// bytes. For source blocks that are dense and whole; others are planned anew.
 std::shared_ptr<const MovePlan> plan_reshard(std::span<const LocalShard> source, const Sharding& from, const Sharding& to, const Shape& shape, Dtype dtype);
+inline constexpr std::size_t most_kept_plan_bytes = std::size_t{8} << 20;
+/// Local. What the plans that are kept take together.
+std::size_t kept_plan_bytes();
 
 }  // namespace meshwise::detail

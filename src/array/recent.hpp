@@ -34,6 +34,9 @@ class Recent {
     while (bytes_ > most_bytes_ && entries_.size() > 1) drop_oldest();
   }
 
+  /// Local. What all values that are remembered take together.
+  std::size_t bytes() const { return bytes_; }
+
  private:
   struct Entry {
     Key key;

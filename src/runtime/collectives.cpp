@@ -75,6 +75,12 @@ std::byte* writable(const Block& block) {
   return at;
 }
 
+StridedBox lent(std::byte* at, std::int64_t length, const Block* block) {
+  auto box = dense(at, length, block);
+  box.passing = Passing::lend;
+  return box;
+}
+
 /// Sends boxes to and receives some from each other process, and waits. The transfer has the blocks that were lent, in the processes' order.
 std::shared_ptr<Transfer> exchange(const Members& m, std::size_t me, std::uint32_t phase, BoxesOf&& to, BoxesOf&& from,
                                    std::vector<std::shared_ptr<Block>> keep, const Ticket& ticket) {
@@ -89,18 +95,33 @@ std::shared_ptr<Transfer> exchange(const Members& m, std::size_t me, std::uint32
   return transfer;
 }
 
-// Each process owns a slice of the elements: that slice of every block is combined once, and the result handed to all.
-void reduce_by_slices(const Members& m, std::size_t me, std::span<const LocalPart> mine, std::int64_t count, std::size_t itemsize,
-                      const Combine& combine, const Ticket& ticket) {
+/// For each process the first of them on its node: that one keeps the result's block, and lends it to the others there.
+std::vector<std::size_t> keepers_of(const Members& m) {
+  const auto& topology = runtime().topology;
+  std::vector<std::size_t> keepers(m.ranks.size());
+  for (std::size_t p = 0; p < keepers.size(); ++p) {
+    const auto near = [&](int rank) { return rank == m.ranks[p] || (topology.node_shares_memory && topology.node_of(rank) == topology.node_of(m.ranks[p])); };
+    keepers[p] = static_cast<std::size_t>(std::find_if(m.ranks.begin(), m.ranks.end(), near) - m.ranks.begin());
+  }
+  return keepers;
+}
+
+// Each process owns a slice of the elements: that slice of every block is combined once, and the result handed to all, once to each node.
+std::shared_ptr<Block> reduce_by_slices(const Members& m, std::size_t me, std::span<const LocalPart> mine, std::int64_t count, std::size_t itemsize,
+                                        const Combine& combine, const Ticket& ticket) {
   const auto processes = static_cast<std::int64_t>(m.ranks.size());
   const auto size = static_cast<std::int64_t>(itemsize);
   const auto slice = [&](std::size_t p) { return part(static_cast<std::int64_t>(p), processes, count); };
   const Range own = slice(me);
   const std::int64_t own_bytes = own.size() * size;
-  std::shared_ptr<Block> gathered, result;
+  const auto bytes = count * size;
+  const auto keepers = keepers_of(m);
+  const bool keeps = keepers[me] == me, shared = std::count(keepers.begin(), keepers.end(), keepers[me]) > 1;
+  std::shared_ptr<Block> gathered, result, whole;
   run_local_part("a reduction", [&] {
     gathered = block_store().allocate(static_cast<std::size_t>(own_bytes) * m.process.size());
     result = block_store().allocate(static_cast<std::size_t>(own_bytes));
+    if (keeps && shared) whole = block_store().allocate(static_cast<std::size_t>(bytes));
   });
   BoxesOf to(m.ranks.size()), from(m.ranks.size());
   std::vector<const std::byte*> parts(m.process.size());  // per device
@@ -117,15 +138,25 @@ void reduce_by_slices(const Members& m, std::size_t me, std::span<const LocalPar
     for (const auto& each : mine) to[p].push_back(dense(each.data + slice(p).start * size, slice(p).size() * size, each.block));
   exchange(m, me, 1, std::move(to), std::move(from), {gathered}, ticket);
   if (own_bytes > 0) combine_in_order(parts.size(), result->data(), own.size(), itemsize, combine, [&](std::size_t d) { return parts[d]; });
-  std::memcpy(mine[0].data + own.start * size, result->data(), static_cast<std::size_t>(own_bytes));
-  // A slice of this process's block is overwritten only with what its owner made of it: by then the owner has read it.
+  // Where it is no new block, a slice of this process's own is overwritten only with what its owner made of it: by then the owner has read it.
+  auto* const at = whole ? whole->data() : mine[0].data;
+  const auto* const block = whole ? whole.get() : mine[0].block;
+  if (keeps) std::memcpy(at + own.start * size, result->data(), static_cast<std::size_t>(own_bytes));
   BoxesOf back_to(m.ranks.size()), back_from(m.ranks.size());
   for (std::size_t p = 0; p < m.ranks.size(); ++p) {
-    back_to[p] = {dense(result->data(), own_bytes, result.get())};
-    back_from[p] = {dense(mine[0].data + slice(p).start * size, slice(p).size() * size, mine[0].block)};
+    if (keepers[p] == p) back_to[p] = {dense(result->data(), own_bytes, result.get())};
+    if (keeps) back_from[p] = {dense(at + slice(p).start * size, slice(p).size() * size, block)};
+    if (p != me && keepers[p] == me) {
+      back_to[p] = {lent(at, bytes, block)};
+      back_to[p].back().fresh = true;
+    }
   }
-  exchange(m, me, 2, std::move(back_to), std::move(back_from), {result}, ticket);
-  for (std::size_t k = 1; k < mine.size(); ++k) std::memcpy(mine[k].data, mine[0].data, static_cast<std::size_t>(count) * itemsize);
+  if (!keeps) back_from[keepers[me]] = {lent(nullptr, bytes, nullptr)};
+  const auto transfer = exchange(m, me, 2, std::move(back_to), std::move(back_from), {result, whole}, ticket);
+  if (!keeps) return transfer->adopted().front().block;
+  if (!whole)
+    for (std::size_t k = 1; k < mine.size(); ++k) std::memcpy(mine[k].data, mine[0].data, static_cast<std::size_t>(bytes));
+  return whole;
 }
 
 /// How many processes have written their slices; in a block of its own.
@@ -135,11 +166,6 @@ using Written = std::atomic<std::uint32_t>;
 std::shared_ptr<Block> reduce_on_node(const Members& m, std::size_t me, std::span<const LocalPart> mine, std::int64_t count, std::size_t itemsize,
                                       const Combine& combine, const Ticket& ticket) {
   const auto size = static_cast<std::int64_t>(itemsize), bytes = count * size;
-  const auto lent = [](std::byte* at, std::int64_t length, const Block* block) {
-    auto box = dense(at, length, block);
-    box.passing = Passing::lend;
-    return box;
-  };
   std::shared_ptr<Block> result, counter;
   if (me == 0)
     run_local_part("a reduction", [&] {
@@ -206,8 +232,7 @@ std::shared_ptr<Block> all_reduce(std::span<const Device> group, std::span<const
   const auto me = static_cast<std::size_t>(std::find(m.ranks.begin(), m.ranks.end(), runtime().rank) - m.ranks.begin());
   if (std::all_of(m.ranks.begin(), m.ranks.end(), [](int rank) { return rank == runtime().rank || lends_blocks_to(rank); }))
     return reduce_on_node(m, me, mine, count, itemsize, combine, ticket);
-  reduce_by_slices(m, me, mine, count, itemsize, combine, ticket);
-  return nullptr;
+  return reduce_by_slices(m, me, mine, count, itemsize, combine, ticket);
 }
 
 void all_gather(const DeviceList& list, const void* mine, std::size_t bytes, void* out, const Ticket& ticket) {

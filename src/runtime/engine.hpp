@@ -123,6 +123,7 @@ struct Engine {
   std::atomic<std::int64_t> live_count{0};
   std::atomic<std::int64_t> chunked{0};  // tasks that need progress to advance: they keep the progress thread awake
   std::int64_t staged[2] = {0, 0};       // bytes of staging in use for [receiving, sending]
+  std::int64_t staged_so_far = 0;        // both ways, since start
   std::size_t turn[2] = {0, 0};          // the lane that last had staging which came back
   std::vector<Staging> spare;
   std::atomic<std::int64_t> messages_sent{0}, bytes_sent{0};

@@ -11,6 +11,8 @@ namespace meshwise::detail {
 void test_leave_early(const char* words);
 void test_start_in_step();
 void test_progress();
+std::int64_t test_heads_sent();
+std::int64_t test_staged_bytes();
 
 void test_leave_early(const char* words) { fail_everywhere(std::make_exception_ptr(Error(words)), "a test"); }
 
@@ -29,5 +31,17 @@ void test_start_in_step() {
 }
 
 void test_progress() { progress(); }
+
+std::int64_t test_heads_sent() {
+  Runtime& r = runtime();
+  const std::scoped_lock hold(r.lock);
+  return r.engine.heads_sent;
+}
+
+std::int64_t test_staged_bytes() {
+  Runtime& r = runtime();
+  const std::scoped_lock hold(r.lock);
+  return r.engine.staged_so_far;
+}
 
 }  // namespace meshwise::detail

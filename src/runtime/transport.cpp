@@ -33,6 +33,7 @@ bool take_staging(Engine& engine, bool sending, bool first_of_pair, std::int64_t
   auto& used = engine.staged[sending ? 1 : 0];
   if (!first_of_pair && used + size > most_staging) return false;
   used += size;
+  engine.staged_so_far += size;
   const auto fits =
       std::find_if(engine.spare.begin(), engine.spare.end(), [&](const Staging& s) { return s.size >= size && s.size <= 2 * size + 4096; });
   if (fits != engine.spare.end()) {

@@ -24,9 +24,10 @@ struct LocalPart {
 };
 
 /// Collective over the group's processes. Combines one block of `count` elements of `itemsize` bytes per device of `group`, in the group's order. Returns
-/// the result as one new block for all where the processes share a node's memory and the blocks are large: each element is read once in every block, by the
-/// process whose slice it is in, and written once. Else null, and the result, the same bits everywhere, is in every block of `mine` (this process's devices of
-/// the group, in group order): small blocks travel in one all-gather on the group's communicator, large ones slice by slice.
+/// the result as one new block for all of a node whose processes share its memory, where the blocks are large: each element is read once in every
+/// block, by the process whose slice it is in, and written once a node. Else null, and the result, the same bits everywhere, is in every
+/// block of `mine` (this process's devices of the group, in group order): small blocks travel in one all-gather on the group's communicator, large ones
+/// slice by slice.
 [[nodiscard]] std::shared_ptr<Block> all_reduce(std::span<const Device> group, std::span<const LocalPart> mine, std::int64_t count, std::size_t itemsize, const Combine& combine,
                 const Ticket& ticket);
 

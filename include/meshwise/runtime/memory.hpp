@@ -7,7 +7,8 @@
 namespace meshwise {
 
 /// Local. Bytes on this rank. A block that a node's ranks share counts for each that holds it in `live`, and once, for its owner, in `physical`: of
-/// float64[1024] replicated over the four ranks of a node, each has 8192 live, and one has 8192 physical.
+/// float64[131072] replicated over the four ranks of a node, each has 1 MiB live, and one has 1 MiB physical. Blocks below 256 KiB share pages, which
+/// `physical` counts whole.
 struct MemoryStats {
   std::int64_t live = 0;           // of blocks that arrays on this rank hold
   std::int64_t peak = 0;           // the most that `live` has been

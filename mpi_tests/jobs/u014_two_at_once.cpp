@@ -20,7 +20,7 @@ namespace {
 /// Starts the second job in an environment without the first one's marks.
 int second_job() {
   const std::string command = std::string("env -i PATH=\"$PATH\" HOME=\"$HOME\" ASAN_OPTIONS=\"$ASAN_OPTIONS\" LSAN_OPTIONS=\"$LSAN_OPTIONS\" MESHWISE_NO_BUILD=1 TWO_AT_ONCE=second ") + MESHWISE_SOURCE_DIR +
-                              "/scripts/run_mpirun.sh -n 2 " + MESHWISE_BINARY_DIR + "/mpi_tests/jobs/two_at_once";
+                              "/scripts/run_mpirun.sh -n 2 " + MESHWISE_BINARY_DIR + "/mpi_tests/jobs/u014_two_at_once";
   return std::system(command.c_str());
 }
 
@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
   std::thread other;
   if (!second && mw::process_index() == 0) other = std::thread([&] { code = second_job(); });
   const auto mesh = mw::make_mesh({mw::process_count()}, {"x"});
-  const std::string file = second ? "two_at_once.second.h5" : "two_at_once.first.h5";
+  const std::string file = second ? "u014_two_at_once.second.h5" : "u014_two_at_once.first.h5";
   bool right = true;
   for (int k = 0; k < 40; ++k) {
     const double base = second ? 1000 * k : 0;
