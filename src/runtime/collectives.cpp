@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <map>
 #include <new>
 #include <utility>
 
@@ -98,11 +99,9 @@ std::shared_ptr<Transfer> exchange(const Members& m, std::size_t me, std::uint32
 /// For each process the first of them on its node: that one keeps the result's block, and lends it to the others there.
 std::vector<std::size_t> keepers_of(const Members& m) {
   const auto& topology = runtime().topology;
+  std::map<std::int64_t, std::size_t> first;
   std::vector<std::size_t> keepers(m.ranks.size());
-  for (std::size_t p = 0; p < keepers.size(); ++p) {
-    const auto near = [&](int rank) { return rank == m.ranks[p] || (topology.node_shares_memory && topology.node_of(rank) == topology.node_of(m.ranks[p])); };
-    keepers[p] = static_cast<std::size_t>(std::find_if(m.ranks.begin(), m.ranks.end(), near) - m.ranks.begin());
-  }
+  for (std::size_t p = 0; p < keepers.size(); ++p) keepers[p] = topology.node_shares_memory ? first.emplace(topology.node_of(m.ranks[p]), p).first->second : p;
   return keepers;
 }
 
