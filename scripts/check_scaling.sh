@@ -22,5 +22,11 @@ for mode in strong weak; do
   (($(grep -c "^$mode scaling, .*, float64, 1 MiB" "$place/text") == 4)) || fail "not four tables of $mode scaling"
 done
 (($(grep -cE '^  one host +[12] +[0-9.]+ ms +[0-9.]+ +[0-9]+%$' "$place/text") == 16)) || fail "rows of another form"
-awk -F'"' '{ split($3, f, ",") } /^strong/ { size[$2] = f[4] } /^weak/ && f[4] != f[3] * size[$2] { exit 1 }' "$place/csv" ||
-  fail "weak scaling is not an array of that size a rank"
+awk -F'"' '
+  function off(a, b) { return (a - b) ^ 2 > 1e-7 }
+  { split($3, f, ",") }  # place, ranks, bytes, seconds, speed-up, efficiency from 2 on
+  f[3] == 1 { first[$1 $2] = f[5] }
+  /^strong/ { size[$2] = f[4] }
+  /^weak/ && f[4] != f[3] * size[$2] { wrong = 1 }
+  off(f[6], first[$1 $2] / f[5] * (/^weak/ ? f[3] : 1)) || off(f[7], f[6] / f[3]) { wrong = 1 }
+  END { exit wrong }' <(tail -n +2 "$place/csv") || fail "sizes, speed-ups or efficiencies that do not follow from the times"
