@@ -2,7 +2,7 @@
 # Runs benchmarks and closes with how many bars hold; from any folder.
 #
 #   scripts/bench.sh                       all of them
-#   scripts/bench.sh redistribution ...    these suites or programs (build/benchmarks/NAME)
+#   scripts/bench.sh redistribution ...    these suites or programs (build/benchmarks/NAME); this one takes about 4 minutes, less than 10
 #   scripts/bench.sh --size 64 NAME ...    with arrays of 64 MiB: a quick look, no measurement
 #   scripts/bench.sh --list                what there is
 #

@@ -230,11 +230,12 @@ case $action in
     shift
     rate=
     if [[ ${1:-} =~ ^[0-9.]+[kmgKMG]?(bit|bps)$ ]]; then rate=$1; shift; fi
-    # Should this script be killed, its hosts are too; what then stays is an empty folder, for the next one to sweep.
-    for state in "${TMPDIR:-/tmp}"/meshwise-once.*; do
-      if [[ -O $state && -s $state/init ]] && ! find_init; then rm -rf "$state"; fi
+    # Should this script be killed, its hosts are too; what then stays is a folder of little files, for the next one to sweep.
+    for state in "${TMPDIR:-/tmp}"/meshwise-once.*.*; do
+      maker=${state##*/meshwise-once.} maker=${maker%%.*}
+      if [[ -O $state ]] && ! kill -0 "$maker" 2>/dev/null; then rm -rf "$state"; fi
     done
-    state=$(mktemp -d "${TMPDIR:-/tmp}/meshwise-once.XXXXXX") || exit 1
+    state=$(mktemp -d "${TMPDIR:-/tmp}/meshwise-once.$$.XXXXXX") || exit 1
     trap tear_down EXIT
     bring_up "$count" "$rate" setpriv --pdeathsig KILL
     run "$ppn" "$@" ;;

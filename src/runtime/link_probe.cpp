@@ -1,6 +1,7 @@
 #include "meshwise/runtime/link_probe.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <numeric>
 #include <optional>
@@ -14,12 +15,12 @@ namespace meshwise::detail {
 namespace {
 
 constexpr std::int64_t copied_bytes = std::int64_t{16} << 20;
-// A link has its pace when several chunks are under way: on a slow one a few MiB are over before that.
-constexpr std::int64_t least_exchanged = std::int64_t{4} << 20, most_exchanged = std::int64_t{32} << 20;
+// A link has its pace when several chunks are under way: on a slow one a few MiB are over before that. More than a window of them tells nothing new.
+constexpr std::int64_t least_exchanged = std::int64_t{4} << 20, most_exchanged = std::int64_t{16} << 20;
 constexpr std::int64_t sent_row = std::int64_t{64} << 10;
-constexpr double memory_seconds = 0.06, exchange_seconds = 0.4;
-// Two streams in opposite directions get in each other's way now and then, for as long as an exchange lasts.
-constexpr int exchange_rounds = 2, pings = 20, ping_rounds = 10;
+constexpr double memory_seconds = 0.06, exchange_seconds = 0.2;
+// Now and then an exchange takes far longer, as transfers do: the median is what most of them take, the best is what hardly any does.
+constexpr int exchange_rounds = 5, pings = 20, ping_rounds = 10;
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
@@ -130,20 +131,22 @@ class Probe {
     const auto once = gather(timed(least_exchanged));
     const auto slowest = std::max(1e-6, *std::max_element(once.begin(), once.end()));
     const auto bytes = static_cast<std::int64_t>(std::clamp(exchange_seconds / slowest, 1.0, static_cast<double>(most_exchanged / least_exchanged))) * least_exchanged;
-    double best = 0;
-    for (int round = 0; round < exchange_rounds; ++round) {
+    std::array<double, exchange_rounds> rounds{};
+    for (auto& seconds : rounds) {
       meet();
-      const double seconds = timed(bytes);
-      best = round == 0 ? seconds : std::min(best, seconds);
+      seconds = timed(bytes);
     }
-    return best > 0 ? static_cast<double>(bytes) / best : 0;
+    std::nth_element(rounds.begin(), rounds.begin() + exchange_rounds / 2, rounds.end());
+    const double seconds = rounds[exchange_rounds / 2];
+    return seconds > 0 ? static_cast<double>(bytes) / seconds : 0;
   }
 
   Share exchanges(const std::vector<int>& peers, bool first) {
     Share share;
     share.shared = exchange_rate(peers);
     const auto alone = first ? peers : std::vector<int>();
-    share.alone = exchange_rate(alone);
+    const bool all_are_first = std::all_of(nodes_.begin(), nodes_.end(), [](const auto& ranks) { return ranks.size() == 1; });
+    share.alone = all_are_first ? share.shared : exchange_rate(alone);
     meet();
     if (alone.empty()) return share;
     // The best of several rounds: in the others somebody else had the core.
