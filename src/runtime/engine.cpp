@@ -48,9 +48,9 @@ void finish(Pending& what, const MPI_Status& status) {
       return on_head_received(what.peer, bytes);
     }
     case Pending::Kind::chunk_send:
-      return on_chunk_sent(*what.task, what);
+      return on_chunk_sent(*what.task, *what.chunk);
     case Pending::Kind::chunk_receive:
-      return on_chunk_received(*what.task, what);
+      return on_chunk_received(*what.task, *what.chunk);
   }
 }
 

@@ -90,7 +90,7 @@ struct Lane {
   std::int64_t bytes = 0;   // of unfinished tasks
   bool head_posted = false;
   std::unique_ptr<std::byte[]> head;
-  // Outgoing: a small message has left at once, wherever it waits. Bytes of heads not known to be received, and those since the last that asks.
+  // Outgoing: a small message has left at once, wherever it waits. Bytes of these not known to be received, and those since the last that asks.
   std::int64_t unacknowledged = 0, unasked = 0;
 };
 
@@ -100,13 +100,20 @@ struct Staging {
   std::int64_t size = 0;
 };
 
+/// Local. A part of a task's payload that counts in the window. Between nodes it travels as several messages.
+struct Chunk {
+  std::int64_t offset = 0, length = 0;
+  std::int64_t messages = 0;      // not through yet
+  std::int64_t acknowledges = 0;  // bytes that the peer has received when all of them have left
+  Staging staging{};
+};
+
 /// Local. What a request of MPI is for.
 struct Pending {
   enum class Kind : std::uint8_t { control_receive, control_send, head_send, head_receive, chunk_send, chunk_receive } kind;
   Task* task = nullptr;
   int peer = 0;
-  std::int64_t offset = 0, length = 0;
-  Staging staging{};
+  std::shared_ptr<Chunk> chunk{};
   std::vector<std::byte> message{};
 };
 
@@ -190,7 +197,7 @@ bool start_messages(const std::shared_ptr<Movement>& movement);
 /// Local. Completion of a request that belongs to a task (transport.cpp).
 void on_head_sent(Task& task);
 void on_head_received(int peer, std::int64_t bytes);
-void on_chunk_sent(Task& task, Pending& chunk);
-void on_chunk_received(Task& task, Pending& chunk);
+void on_chunk_sent(Task& task, Chunk& chunk);
+void on_chunk_received(Task& task, Chunk& chunk);
 
 }  // namespace meshwise::detail

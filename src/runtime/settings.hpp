@@ -23,7 +23,7 @@ struct Settings {
   std::int64_t node_size = 0;  // 0: as found
   std::vector<std::int64_t> nodes{};  // the node of each rank, over and over; empty: as found
   std::int64_t chunk_bytes = std::int64_t{1} << 20;
-  std::int64_t window = 16;  // chunks in flight a pair and direction
+  std::int64_t window = 2;   // chunks in flight a pair and direction
   std::int64_t run_ahead = std::int64_t{256} << 20;
   std::uint64_t delay_seed = 0;
   std::int64_t max_communicators = 1024;

@@ -59,31 +59,58 @@ void finish_task(Task& task) {
   finish_part(*task.owner);
 }
 
+// Over TCP Open MPI asks before it sends more than 64 KiB, and the answer waits behind all that goes the other way on the pair's one connection: two
+// streams then run one after the other. Smaller messages leave unasked.
+constexpr std::int64_t unasked_bytes = std::int64_t{60} << 10;
+
+std::int64_t message_bytes(int peer, std::int64_t chunk) {
+  const Topology& nodes = runtime().topology;
+  return nodes.node_of(peer) == nodes.node_of(runtime().rank) ? chunk : std::min(chunk, unasked_bytes);
+}
+
+// Of a chunk in several messages the last is sent when it has been received, and with it all before it; so is one now and then of those in one message
+// (see send_head): what is unasked at the peer is bounded.
+void post(const std::shared_ptr<Chunk>& chunk, std::byte* at, Task& task) {
+  Runtime& r = runtime();
+  Lane& lane = lane_of(task);
+  const std::int64_t most = message_bytes(task.peer, chunk->length);
+  for (std::int64_t done = 0; done < chunk->length; done += most) {
+    const std::int64_t length = std::min(most, chunk->length - done);
+    const auto count = static_cast<int>(length);
+    MPI_Request request = MPI_REQUEST_NULL;
+    if (!task.outgoing) {
+      check_mpi(MPI_Irecv(at + done, count, MPI_BYTE, task.peer, chunk_tag, r.data, &request), "receiving a chunk");
+    } else {
+      if (length <= unasked_bytes) {
+        lane.unasked += length;
+        lane.unacknowledged += length;
+      }
+      const bool asks = done + length == chunk->length && (done > 0 || lane.unasked >= eager_limit() / 8);
+      if (asks) chunk->acknowledges = std::exchange(lane.unasked, 0);
+      check_mpi((asks ? MPI_Issend : MPI_Isend)(at + done, count, MPI_BYTE, task.peer, chunk_tag, r.data, &request), "sending a chunk");
+      ++r.engine.messages_sent;
+      r.engine.bytes_sent += length;
+    }
+    ++chunk->messages;
+    r.engine.add(request, Pending{task.outgoing ? Pending::Kind::chunk_send : Pending::Kind::chunk_receive, &task, task.peer, chunk});
+  }
+}
+
 // Hands MPI the next chunk of this lane, unless the window or the staging forbids it.
 bool post_chunk(Lane& lane, bool sending) {
   Runtime& r = runtime();
-  Engine& engine = r.engine;
   if (lane.data.empty() || lane.chunks >= r.settings.window) return false;
   Task& task = *lane.data.front();
   const std::int64_t offset = task.posted;
   const std::int64_t length = std::min(r.settings.chunk_bytes, task.payload.bytes() - offset);
-  Pending chunk{sending ? Pending::Kind::chunk_send : Pending::Kind::chunk_receive, &task, task.peer, offset, length};
+  const auto chunk = std::make_shared<Chunk>(Chunk{.offset = offset, .length = length});
   std::byte* at = task.payload.in_place(offset, length);
   if (!at) {
-    if (!take_staging(engine, sending, lane.chunks == 0, length, chunk.staging)) return false;
-    at = chunk.staging.bytes.get();
+    if (!take_staging(r.engine, sending, lane.chunks == 0, length, chunk->staging)) return false;
+    at = chunk->staging.bytes.get();
     if (sending) task.payload.pack(offset, length, at);
   }
-  MPI_Request request = MPI_REQUEST_NULL;
-  const int count = static_cast<int>(length);
-  check_mpi(sending ? MPI_Isend(at, count, MPI_BYTE, task.peer, chunk_tag, r.data, &request)
-                    : MPI_Irecv(at, count, MPI_BYTE, task.peer, chunk_tag, r.data, &request),
-            "moving a chunk");
-  if (sending) {
-    ++engine.messages_sent;
-    engine.bytes_sent += length;
-  }
-  engine.add(request, std::move(chunk));
+  post(chunk, at, task);
   ++lane.chunks;
   task.posted += length;
   if (task.posted == task.payload.bytes()) lane.data.pop_front();
@@ -265,10 +292,12 @@ void on_head_received(int peer, std::int64_t bytes) {
   expect_head(lane, peer);  // last: a message that is here already lands in the buffer at once
 }
 
-void on_chunk_sent(Task& task, Pending& chunk) {
+void on_chunk_sent(Task& task, Chunk& chunk) {
+  if (--chunk.messages > 0) return;
   Engine& engine = runtime().engine;
   Lane& lane = lane_of(task);
   --lane.chunks;
+  lane.unacknowledged -= chunk.acknowledges;
   task.finished += chunk.length;
   const bool staged = chunk.staging.bytes != nullptr;
   if (staged) give_back(engine, true, chunk.length, std::move(chunk.staging));
@@ -276,7 +305,8 @@ void on_chunk_sent(Task& task, Pending& chunk) {
   go_on(lane, true, staged);
 }
 
-void on_chunk_received(Task& task, Pending& chunk) {
+void on_chunk_received(Task& task, Chunk& chunk) {
+  if (--chunk.messages > 0) return;
   Engine& engine = runtime().engine;
   Lane& lane = lane_of(task);
   --lane.chunks;
