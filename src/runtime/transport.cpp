@@ -63,9 +63,12 @@ void finish_task(Task& task) {
 // streams then run one after the other. Smaller messages leave unasked.
 constexpr std::int64_t unasked_bytes = std::int64_t{60} << 10;
 
+// Of a chunk's messages, about equally long.
 std::int64_t message_bytes(int peer, std::int64_t chunk) {
   const Topology& nodes = runtime().topology;
-  return nodes.node_of(peer) == nodes.node_of(runtime().rank) ? chunk : std::min(chunk, unasked_bytes);
+  if (chunk <= unasked_bytes || nodes.node_of(peer) == nodes.node_of(runtime().rank)) return chunk;
+  const std::int64_t messages = (chunk + unasked_bytes - 1) / unasked_bytes, each = (chunk + messages - 1) / messages;
+  return (each + 63) / 64 * 64;
 }
 
 // Of a chunk in several messages the last is sent when it has been received, and with it all before it; so is one now and then of those in one message
