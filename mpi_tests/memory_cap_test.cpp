@@ -73,11 +73,14 @@ TEST(MemoryCap, WhatFitsNowhereIsRefusedByAllAtTheCall) {
   EXPECT_EQ(mw::sum(x).item<double>(), static_cast<double>(x.size()));
 }
 
-/// The one rank that has no room but `left` bytes, by a block that no array is made of.
+/// The one rank that has no room but `left` bytes and some pages, by a block that no array is made of.
 class Ballast {
  public:
   explicit Ballast(std::int64_t left) {
-    if (here()) block_ = mw::LocalArray({40'000'000 - mw::memory_stats().live - left}, mw::uint8);
+    if (!here()) return;
+    mw::trim();
+    const auto taken = mw::memory_stats();
+    block_ = mw::LocalArray({40'000'000 - std::max(taken.live, taken.physical) - left - 4096}, mw::uint8);
   }
   static std::int64_t rank() { return std::min<std::int64_t>(1, mw::process_count() - 1); }
   static bool here() { return mw::process_index() == rank(); }
@@ -128,16 +131,16 @@ TEST(MemoryCap, ASynchronisingCallShortOfMemoryOnOneRankThrowsOnAll) {
   const auto n = mw::devices().size();
   const auto mesh = mw::make_mesh({n}, {"x"});
   const NamedSharding rows(mesh, P("x")), columns(mesh, P(nullptr, "x"));
-  const mw::Shape shape{4 * n, 512 * n};
+  const mw::Shape shape{64 * n, 2048};  // 1 MiB a device, more than what may be left of a slab
   const auto fill = [&](const mw::Index& box, mw::LocalArray& out) {
     const auto values = out.mutable_view<double>();
     for (std::int64_t k = 0; k < out.size(); ++k) values[k] = static_cast<double>(box[0].start * shape[1] + k);
   };
-  mw::LocalArray part({4 * mw::local_devices().size(), shape[1]}, mw::float64), whole(shape, mw::float64);
+  mw::LocalArray part({64 * mw::local_devices().size(), shape[1]}, mw::float64), whole(shape, mw::float64);
   fill({{mw::process_index() * part.shape()[0], (mw::process_index() + 1) * part.shape()[0]}, {0, shape[1]}}, part);
   fill(mw::Index::whole(shape), whole);
   const auto x = mw::device_put(support::numbered(shape, mw::float64), rows);
-  const auto narrow = mw::device_put(support::numbered({4096 * n, n}, mw::float64), columns);
+  const auto narrow = mw::device_put(support::numbered({std::int64_t{1} << 17, n}, mw::float64), columns);
   const hdf5_files::Folder folder;
   const auto file = folder / "x.h5";
   mw::io::write(file, "/x", x);

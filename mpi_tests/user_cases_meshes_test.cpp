@@ -1,3 +1,4 @@
+// timeout: 180
 // ranks: 2
 // devices_per_rank: 4@2
 // variant: few_groups ranks=8 MESHWISE_MAX_COMMUNICATORS=64

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "runtime/block_store.hpp"
+
 namespace meshwise::detail {
 namespace {
 

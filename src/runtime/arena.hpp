@@ -26,12 +26,10 @@ struct BlockHeader {
   std::atomic<std::uint32_t> next;        // in the list of returned blocks: header number + 1
   std::uint32_t size_class;
   std::uint64_t offset;                   // of the data, in the arena
-  std::uint64_t reserved[5];
+  std::uint64_t present;                  // bytes of it in memory; the owner's, of blocks that do not share a slab
+  std::uint64_t reserved[4];
 };
 static_assert(sizeof(BlockHeader) == 64 && std::atomic<std::uint32_t>::is_always_lock_free && std::atomic<std::uint64_t>::is_always_lock_free);
-
-/// Local. Bytes rounded up to pages of the system.
-inline std::uint64_t whole_pages(std::uint64_t bytes) { return (bytes + page_bytes - 1) / page_bytes * page_bytes; }
 
 struct ArenaLayout {
   std::uint64_t mail = 0, mail_bytes = 0;  // letter boxes: where they begin, bytes of each

@@ -103,9 +103,10 @@ std::optional<std::uint32_t> ArenaStore::obtain(SizeClass size, std::size_t byte
     for (const auto number : arena_.collect_returned()) take_back(number);
   if (!free.empty() && !empty) {
     const auto number = free.back();
-    free.pop_back();
-    if (size.capacity >= carved_below) pooled_ -= static_cast<std::int64_t>(size.capacity);
-    return number;
+    if (size.capacity < carved_below || fill(number, bytes)) {
+      free.pop_back();
+      return number;
+    }
   }
   auto number = size.capacity < carved_below ? carve(size) : fresh(size, bytes, empty);
   if (!number && pooled_.load() > 0) {
@@ -113,6 +114,16 @@ std::optional<std::uint32_t> ArenaStore::obtain(SizeClass size, std::size_t byte
     number = size.capacity < carved_below ? carve(size) : fresh(size, bytes, empty);
   }
   return number;
+}
+
+/// A block of the pool leaves it with as many pages in memory as it needs now: of its size class, others needed fewer.
+bool ArenaStore::fill(std::uint32_t number, std::size_t bytes) {
+  BlockHeader& header = arena_.header(arena_.place(), number);
+  const auto there = header.present, wanted = whole_pages(bytes);
+  if (there < wanted && !commit(header.offset + there, wanted - there)) return false;
+  pooled_ -= static_cast<std::int64_t>(there);
+  header.present = std::max(there, wanted);
+  return true;
 }
 
 std::optional<std::uint32_t> ArenaStore::new_number() {
@@ -147,21 +158,22 @@ std::optional<std::uint32_t> ArenaStore::carve(SizeClass size) {
 }
 
 std::optional<std::uint32_t> ArenaStore::fresh(SizeClass size, std::size_t bytes, bool empty) {
-  const auto length = whole_pages(size.capacity);
+  const auto length = whole_pages(size.capacity), present = empty ? 0 : whole_pages(bytes);
   const auto offset = ranges_.take(length);
   if (!offset) return std::nullopt;
   const auto number = new_number();
-  if (!number || (!empty && !commit(*offset, length))) {
+  if (!number || (!empty && !commit(*offset, present))) {
     ranges_.give(*offset, length);
     if (number) numbers_.push_back(*number);
     return std::nullopt;
   }
   // Cleared by the kernel in one go, not page by page in the middle of a copy.
-  if (empty) partial_[*number] = 0;
-  else if (size.capacity >= populated_from) madvise(arena_.own(*offset), whole_pages(bytes), MADV_POPULATE_WRITE);
+  if (empty) partial_.insert(*number);
+  else if (size.capacity >= populated_from) madvise(arena_.own(*offset), present, MADV_POPULATE_WRITE);
   BlockHeader& header = arena_.header(arena_.place(), *number);
   header.size_class = size.number;
   header.offset = *offset;
+  header.present = present;
   return number;
 }
 
@@ -186,52 +198,46 @@ std::pair<std::shared_ptr<Block>, bool> ArenaStore::allocate_empty(std::size_t b
 bool ArenaStore::take_pages(const Block& block, std::size_t offset, std::size_t bytes) {
   const auto number = block.location().number;
   const std::scoped_lock hold(lock_);
-  const auto partial = partial_.find(number);
-  if (partial == partial_.end()) return false;
+  if (!partial_.contains(number)) return false;
   memory_account().ask(bytes);
-  if (!commit(arena_.header(block.location()).offset + offset, bytes)) throw memory_account().refusal(bytes);
-  partial->second += static_cast<std::int64_t>(bytes);
+  BlockHeader& header = arena_.header(block.location());
+  if (!commit(header.offset + offset, bytes)) throw memory_account().refusal(bytes);
+  header.present += bytes;
   return true;
 }
 
 void ArenaStore::complete(const Block& block) {
   const std::scoped_lock hold(lock_);
-  const auto partial = partial_.find(block.location().number);
-  if (partial == partial_.end()) return;
-  // Room that the block's size class has beyond its bytes. Where the system has none the block stays one that is not recycled.
-  const auto& header = arena_.header(block.location());
-  const auto length = whole_pages(capacity_of(header.size_class)), there = static_cast<std::uint64_t>(partial->second);
-  if (there < length && !commit(header.offset + there, length - there)) return;
-  partial_.erase(partial);
+  partial_.erase(block.location().number);
 }
 
 bool ArenaStore::give_back_pages(const Block& block, std::size_t offset, std::size_t bytes) {
-  const auto& header = arena_.header(block.location());
+  BlockHeader& header = arena_.header(block.location());
   if (capacity_of(header.size_class) < carved_below) return false;
   const std::scoped_lock hold(lock_);
-  const auto partial = partial_.emplace(block.location().number, static_cast<std::int64_t>(whole_pages(capacity_of(header.size_class)))).first;
+  partial_.insert(block.location().number);
   fallocate(arena_.file(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(header.offset + offset), static_cast<off_t>(bytes));
-  partial->second -= static_cast<std::int64_t>(bytes);
+  header.present -= bytes;
   memory_account().back(-static_cast<std::int64_t>(bytes));
   return true;
 }
 
 void ArenaStore::take_back(std::uint32_t number) {
-  const auto size_class = arena_.header(arena_.place(), number).size_class;
-  const auto capacity = static_cast<std::int64_t>(capacity_of(size_class));
-  if (static_cast<std::uint64_t>(capacity) >= carved_below) {
-    if (partial_.contains(number) || pooled_.load() + capacity > pool_limit()) return give_up(number);
-    pooled_ += capacity;
+  const auto& header = arena_.header(arena_.place(), number);
+  if (capacity_of(header.size_class) >= carved_below) {
+    const auto present = static_cast<std::int64_t>(header.present);
+    if (partial_.contains(number) || pooled_.load() + present > pool_limit()) return give_up(number);
+    pooled_ += present;
   }
-  free_[size_class].push_back(number);
+  free_[header.size_class].push_back(number);
 }
 
 void ArenaStore::give_up(std::uint32_t number) {
   const auto& header = arena_.header(arena_.place(), number);
   const auto bytes = whole_pages(capacity_of(header.size_class));
   fallocate(arena_.file(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(header.offset), static_cast<off_t>(bytes));
-  const auto partial = partial_.extract(number);
-  memory_account().back(-(partial ? partial.mapped() : static_cast<std::int64_t>(bytes)));
+  partial_.erase(number);
+  memory_account().back(-static_cast<std::int64_t>(header.present));
   ranges_.give(header.offset, bytes);
   numbers_.push_back(number);
 }

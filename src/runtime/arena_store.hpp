@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -55,6 +56,7 @@ class ArenaStore final : public PagedStore {
   std::optional<std::uint32_t> carve(SizeClass size);
   std::optional<std::uint32_t> fresh(SizeClass size, std::size_t bytes, bool empty);
   std::optional<std::uint32_t> new_number();
+  bool fill(std::uint32_t number, std::size_t bytes);
   bool commit(std::uint64_t offset, std::uint64_t bytes);
   void take_back(std::uint32_t number);
   void give_up(std::uint32_t number);
@@ -70,7 +72,7 @@ class ArenaStore final : public PagedStore {
   std::array<Slab, size_class_count> slabs_;
   std::vector<std::uint32_t> numbers_;
   std::uint32_t next_number_ = 0;
-  std::map<std::uint32_t, std::int64_t> partial_;  // bytes in memory of blocks that have not all of theirs
+  std::set<std::uint32_t> partial_;  // blocks that have not all of theirs in memory
   std::atomic<std::int64_t> pooled_{0};
 };
 

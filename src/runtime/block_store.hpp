@@ -14,6 +14,7 @@
 #include "meshwise/base/error.hpp"
 #include "meshwise/base/function_ref.hpp"
 #include "meshwise/runtime/block_store.hpp"
+#include "meshwise/runtime/partial_blocks.hpp"
 #include "runtime/ledger.hpp"
 
 namespace meshwise::detail {
@@ -28,6 +29,9 @@ struct SizeClass {
 inline constexpr std::uint32_t size_class_count = 8 + 4 * 54;  // up to 2^63 bytes
 SizeClass size_class_for(std::uint64_t bytes);
 std::uint64_t capacity_of(std::uint32_t size_class);
+
+/// Local. Bytes rounded up to pages of the system.
+inline std::uint64_t whole_pages(std::uint64_t bytes) { return (bytes + page_bytes - 1) / page_bytes * page_bytes; }
 
 /// Local. What is live on this rank, and what may be.
 class MemoryAccount {
@@ -58,6 +62,7 @@ class MemoryAccount {
   std::string largest();
 
   std::atomic<std::int64_t> live_{0}, peak_{0}, backed_{0}, backed_peak_{0}, made_{0}, unlooked_{0};
+  std::atomic<bool> over_limit_{false};  // the last look found the limit, and not the system, to have too little
   std::mutex lock_;
   struct Holder {
     std::size_t bytes = 0;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "meshwise/runtime/transport.hpp"
+#include "runtime/chunk.hpp"
 #include "runtime/ledger.hpp"
 #include "runtime/node_exchange.hpp"
 #include "runtime/strided.hpp"
@@ -92,20 +93,6 @@ struct Lane {
   std::unique_ptr<std::byte[]> head;
   // Outgoing: a small message has left at once, wherever it waits. Bytes of these not known to be received, and those since the last that asks.
   std::int64_t unacknowledged = 0, unasked = 0;
-};
-
-/// Local. A buffer for chunks that do not lie in one run.
-struct Staging {
-  std::unique_ptr<std::byte[]> bytes;
-  std::int64_t size = 0;
-};
-
-/// Local. A part of a task's payload that counts in the window. Between nodes it travels as several messages.
-struct Chunk {
-  std::int64_t offset = 0, length = 0;
-  std::int64_t messages = 0;      // not through yet
-  std::int64_t acknowledges = 0;  // bytes that the peer has received when all of them have left
-  Staging staging{};
 };
 
 /// Local. What a request of MPI is for.

@@ -41,6 +41,10 @@ std::int64_t pool_limit() {
   return quarter / static_cast<std::int64_t>(std::max<std::size_t>(1, r.node_ranks.size()));
 }
 
+namespace {
+std::string limit_words() { return fmt::format("MESHWISE_MEMORY_LIMIT is {} bytes a rank", runtime().settings.memory_limit); }
+}  // namespace
+
 MemoryAccount& memory_account() {
   static auto* const immortal = new MemoryAccount;
   return *immortal;
@@ -52,7 +56,7 @@ void MemoryAccount::ask(std::size_t bytes) {
     throw refusal(bytes, "MESHWISE_FAIL_ALLOCATION asks for this failure");
   const std::int64_t limit = r.settings.memory_limit;
   if (limit > 0 && (bytes > static_cast<std::uint64_t>(limit) || live() + static_cast<std::int64_t>(bytes) > limit))
-    throw refusal(bytes, fmt::format("MESHWISE_MEMORY_LIMIT is {} bytes a rank", limit));
+    throw refusal(bytes, limit_words());
   if (bytes > std::size_t{1} << 60) throw refusal(bytes, "no machine has that much");
 }
 
@@ -60,7 +64,8 @@ bool MemoryAccount::system_has(std::uint64_t bytes) {
   constexpr std::int64_t worth_a_look = 1 << 20;
   const auto wanted = static_cast<std::int64_t>(bytes);
   const std::int64_t limit = runtime().settings.memory_limit;
-  if (limit > 0 && backed() + wanted > limit) return false;
+  over_limit_ = limit > 0 && backed() + wanted > limit;
+  if (over_limit_) return false;
   if (unlooked_.fetch_add(wanted) + wanted < worth_a_look) return true;
   unlooked_ = 0;
   return wanted <= memory_available();
@@ -116,9 +121,7 @@ std::string MemoryAccount::largest() {
 }
 
 OutOfMemoryError MemoryAccount::refusal(std::size_t bytes) {
-  const std::int64_t limit = runtime().settings.memory_limit;
-  if (limit == 0 || backed() + static_cast<std::int64_t>(bytes) <= limit) return refusal(bytes, "the system has no more");
-  return refusal(bytes, fmt::format("MESHWISE_MEMORY_LIMIT is {} bytes a rank, and its memory behind blocks, lent ones and what rounding adds, is {} bytes", limit, backed()));
+  return refusal(bytes, over_limit_ ? limit_words() : "the system has no more");
 }
 
 OutOfMemoryError MemoryAccount::refusal(std::size_t bytes, std::string_view why) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "runtime/block_store.hpp"
@@ -17,7 +18,7 @@ class PrivateStore final : public PagedStore {
   std::shared_ptr<Block> allocate(std::size_t bytes) override { return make(bytes, false); }
   void trim() override;
   const char* name() const override { return "private"; }
-  void release(std::byte* data, std::size_t size);
+  void release(std::byte* data, std::size_t size, std::size_t present);
   std::int64_t pooled() const { return pooled_.load(); }
 
   std::pair<std::shared_ptr<Block>, bool> allocate_empty(std::size_t bytes) override;
@@ -27,12 +28,16 @@ class PrivateStore final : public PagedStore {
 
  private:
   std::shared_ptr<Block> make(std::size_t bytes, bool empty);
-  std::byte* obtain(std::size_t bytes, bool empty);
-  std::byte* from_pool(std::size_t capacity);
+  struct Pages {
+    std::byte* data = nullptr;
+    std::size_t present = 0;  // bytes in memory
+  };
+  std::byte* obtain(std::size_t size, bool empty);
+  std::optional<Pages> from_pool(std::size_t size);
 
   std::atomic<std::int64_t> pooled_{0};
   std::mutex lock_;
-  std::multimap<std::size_t, std::byte*> pool_;
+  std::multimap<std::size_t, Pages> pool_;  // by size class
   std::map<const std::byte*, std::int64_t> partial_;  // bytes in memory of blocks that have not all of theirs
 };
 
