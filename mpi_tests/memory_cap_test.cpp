@@ -156,6 +156,8 @@ TEST(MemoryCap, ASynchronisingCallShortOfMemoryOnOneRankThrowsOnAll) {
       return mw::io::read(file, "/narrow", columns);
     };
   for (const auto& [name, call] : calls) {
+    mw::quiesce();
+    mw::barrier();  // no rank holds what this one has lent for the call before
     {
       const Ballast ballast(1000);
       expect_refusal(support::words<mw::OutOfMemoryError>(call), name);

@@ -57,7 +57,10 @@ bool mpi_is_up() {
 void on_process_exit(int status, void*) {
   Runtime& r = runtime();
   if (ending_job || !mpi_is_up()) return;
-  if (left_by_exception) abort_job(status == 0 ? 1 : status);
+  if (left_by_exception) {
+    speak_once(r.failure.words());  // the ranks that were told may not come to it before the job ends
+    abort_job(status == 0 ? 1 : status);
+  }
   if (r.life.load() == Life::before) return finalize_mpi();  // the settings were refused, on every rank
   if (r.life.load() != Life::running) return;
   // std::exit while the Environment lives: main's objects are not destroyed, so the goodbye is said here.
