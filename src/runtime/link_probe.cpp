@@ -15,7 +15,7 @@ namespace meshwise::detail {
 namespace {
 
 constexpr std::int64_t copied_bytes = std::int64_t{16} << 20;
-// A link has its pace when several chunks are under way: on a slow one a few MiB are over before that. More than a window of them tells nothing new.
+// A link has its pace when several chunks are under way: on a slow one a few MiB are over before that, and more than these tell nothing new.
 constexpr std::int64_t least_exchanged = std::int64_t{4} << 20, most_exchanged = std::int64_t{16} << 20;
 constexpr std::int64_t sent_row = std::int64_t{64} << 10;
 constexpr double memory_seconds = 0.06, exchange_seconds = 0.2;
