@@ -21,3 +21,10 @@ if(NOT HDF5_FOUND OR NOT HDF5_IS_PARALLEL)
   message(FATAL_ERROR "meshwise needs the parallel build of HDF5 for Open MPI, and only "
     "a serial one or none was found: install the package libhdf5-openmpi-dev (apt-get install libhdf5-openmpi-dev).")
 endif()
+
+# ISA-L has no CMake files of its own in Debian.
+find_path(ISAL_INCLUDE_DIR isa-l/crc.h)
+find_library(ISAL_LIBRARY isal)
+if(NOT ISAL_INCLUDE_DIR OR NOT ISAL_LIBRARY)
+  message(FATAL_ERROR "meshwise needs ISA-L for checksums: install the package libisal-dev (apt-get install libisal-dev).")
+endif()

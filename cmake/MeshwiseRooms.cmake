@@ -1,8 +1,9 @@
-# meshwise_add_room(NAME [PACKAGE_TARGET...]): src/NAME/*.cpp and src/NAME/kernels/*.cpp as the
+# meshwise_add_room(NAME [PACKAGE_TARGET...]): src/NAME/*.cpp, and those of its kernels/ and checkpoint/, as the
 # object library meshwise_NAME. A room without sources yet is skipped.
 function(meshwise_add_room room)
   file(GLOB sources CONFIGURE_DEPENDS
-    ${PROJECT_SOURCE_DIR}/src/${room}/*.cpp ${PROJECT_SOURCE_DIR}/src/${room}/kernels/*.cpp)
+    ${PROJECT_SOURCE_DIR}/src/${room}/*.cpp ${PROJECT_SOURCE_DIR}/src/${room}/kernels/*.cpp
+    ${PROJECT_SOURCE_DIR}/src/${room}/checkpoint/*.cpp)
   if(NOT sources)
     return()
   endif()
@@ -49,7 +50,7 @@ function(meshwise_add_library)
   # project that uses meshwise needs neither package's CMake files (nor the language C for HDF5's).
   target_link_libraries(meshwise
     PUBLIC fmt::fmt MPI::MPI_CXX
-    PRIVATE Threads::Threads ${HDF5_C_LIBRARIES} ${BLAS_LIBRARIES})
+    PRIVATE Threads::Threads ${HDF5_C_LIBRARIES} ${BLAS_LIBRARIES} ${ISAL_LIBRARY})
   if(MESHWISE_BOOST_MPI)
     target_link_libraries(meshwise PRIVATE Boost::mpi Boost::serialization)
   endif()

@@ -4,7 +4,7 @@ build=${MESHWISE_BUILD_DIR:-$root/build}
 case $build in /*) ;; *) build=$PWD/$build ;; esac
 
 packages=(g++ cmake ninja-build python3 libopenmpi-dev openmpi-bin libboost-mpi-dev libboost-serialization-dev
-  libhdf5-openmpi-dev libopenblas-dev libfmt-dev nlohmann-json3-dev libcli11-dev libgtest-dev iproute2)
+  libhdf5-openmpi-dev libopenblas-dev libfmt-dev nlohmann-json3-dev libcli11-dev libgtest-dev libisal-dev iproute2)
 
 say() { echo "meshwise: $*" >&2; }
 
