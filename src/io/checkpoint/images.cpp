@@ -217,4 +217,10 @@ IndexImage make_index_image(const Manifest& m) {
   return image;
 }
 
+std::string hdf5_version() {
+  unsigned major = 0, minor = 0, release = 0;
+  H5get_libversion(&major, &minor, &release);
+  return fmt::format("{}.{}.{}", major, minor, release);
+}
+
 }  // namespace meshwise::detail

@@ -33,4 +33,7 @@ struct IndexImage {
 /// Local. /arrays/<name>: virtual datasets over the shard files, of global shape; /checkpoint: the manifest. Throws: CheckpointError.
 IndexImage make_index_image(const Manifest& manifest);
 
+/// Local. `1.10.8`: of the library that made the files.
+std::string hdf5_version();
+
 }  // namespace meshwise::detail

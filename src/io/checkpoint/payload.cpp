@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "array/state.hpp"
 #include "io/checkpoint/crc32c.hpp"
 #include "io/checkpoint/staging.hpp"
 #include "plan/storage.hpp"
@@ -114,6 +115,18 @@ class PayloadWriter::Stream {
   std::uint32_t checksum_ = 0;
 };
 
+Payload payload_of(const Array& x, const StoredPiece& piece, std::int64_t offset) {
+  const auto& state = *x.state();
+  if (state.kind == State::Kind::recipe) return {offset, {}, state.recipe, piece.box};
+  if (state.kind == State::Kind::everywhere) return {offset, state.everywhere.box(piece.box)};
+  const auto& shards = ready_shards(x);
+  const auto shard = std::find_if(shards.begin(), shards.end(), [&](const LocalShard& s) { return s.position == piece.position; });
+  const auto held = state.sharding.index_at(state.shape, piece.position);
+  auto box = piece.box;
+  for (std::int64_t axis = 0; axis < box.ndim(); ++axis) box[axis] = {box[axis].start - held[axis].start, box[axis].stop - held[axis].start};
+  return {offset, shard->data.box(box)};
+}
+
 PayloadWriter::PayloadWriter(DiskFile file, std::vector<StoredRun> runs, std::vector<Payload> pieces)
     : file_(std::move(file)), runs_(std::move(runs)), pieces_(std::move(pieces)) {
   for (const auto& run : runs_) bytes_ += run.bytes;
@@ -133,7 +146,6 @@ void PayloadWriter::run(const std::function<void()>& between) {
   const auto written = std::chrono::steady_clock::now();
   file_.sync_and_close();
   sync_seconds_ = seconds_since(written);
-  pieces_.clear();
 }
 
 }  // namespace meshwise::detail

@@ -10,7 +10,9 @@
 #include "array/recipe.hpp"
 #include "io/checkpoint/disk.hpp"
 #include "io/checkpoint/manifest.hpp"
+#include "meshwise/array/array.hpp"
 #include "meshwise/array/local_array.hpp"
+#include "plan/storage.hpp"
 
 namespace meshwise::detail {
 
@@ -21,6 +23,9 @@ struct Payload {
   Recipe recipe{};
   Index box{};          // of the recipe
 };
+
+/// Local. The values of a piece of x, which go to that place of the file.
+Payload payload_of(const Array& x, const StoredPiece& piece, std::int64_t offset);
 
 class PayloadWriter {
  public:

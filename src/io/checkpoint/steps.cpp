@@ -125,6 +125,26 @@ void remove_step(const std::string& path) {
   remove_all(leaving_path);
 }
 
+void put_in_place(const std::string& folder, const std::string& root, std::int64_t step) {
+  const auto place = root + "/" + step_name(step);
+  std::error_code none;
+  const bool replaces = fs::exists(fs::symlink_status(place, none));
+  const auto change = [&] { replaces ? exchange_entries(folder, place) : rename_entry(folder, place); };
+  change();
+  try {
+    sync_folder(root);
+  } catch (...) {
+    replaces ? exchange_entries(folder, place) : rename_entry(place, folder);
+    throw;
+  }
+  if (replaces) remove_all(folder);
+  // For people and their scripts; nothing of ours believes it.
+  const auto link = root + "/.latest-" + make_uuid();
+  fs::create_directory_symlink(step_name(step), link, none);
+  if (!none) fs::rename(link, root + "/latest", none);
+  if (none) fs::remove(link, none);
+}
+
 std::string absolute_path(const std::string& path) {
   if (path.empty()) throw CheckpointError("a checkpointer needs a folder, like 'run/'");
   std::error_code error;

@@ -43,6 +43,8 @@ class FolderLock {
 std::vector<std::string> sweep(const std::string& root);
 /// Local. First the step stops being one, in one step; then its files go. Throws: CheckpointError when it can't be renamed.
 void remove_step(const std::string& path);
+/// Local. Makes a whole folder the step of that number, on disk; what was there under its name is removed. Throws: CheckpointError, nothing being changed.
+void put_in_place(const std::string& folder, const std::string& root, std::int64_t step);
 /// Local. The folder as an absolute path, whatever the current folder will be.
 std::string absolute_path(const std::string& path);
 /// Local. 32 hexadecimal digits that no other save has.

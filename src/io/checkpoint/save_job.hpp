@@ -1,0 +1,75 @@
+#pragma once
+// One save from its first check to its commit: what save and save_async share.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "io/checkpoint/manifest.hpp"
+#include "io/checkpoint/payload.hpp"
+#include "meshwise/array/tree.hpp"
+#include "meshwise/io/checkpoint.hpp"
+#include "plan/storage.hpp"
+
+namespace meshwise::detail {
+
+/// Local. A save's arguments.
+struct SaveRequest {
+  std::string root{};
+  std::int64_t step = 0;
+  Tree tree{};
+  io::SaveOptions options{};
+  io::Retention keep{};
+  std::string in_flight{};  // the uuid of the save that is committed first; empty: none
+
+  std::string call() const { return "save(" + std::to_string(step) + ") into '" + root + "'"; }
+};
+
+/// Synchronising. Throws, the same on every rank: MismatchError naming the first thing in which ranks differ; DonatedError; CheckpointError for a
+/// negative step or metadata that are no JSON.
+void check_alike(const SaveRequest& request);
+
+class SaveJob {
+ public:
+  /// Synchronising. Makes the step's folder under another name, and the files, with room for the values; holds references to the values. Throws as
+  /// save does, leaving nothing behind. `prepare_folder` is called on rank 0 once the root is there.
+  static std::shared_ptr<SaveJob> begin(const SaveRequest& request, const std::function<void()>& prepare_folder);
+  ~SaveJob() { abandon(); }
+  SaveJob(const SaveJob&) = delete;
+  SaveJob& operator=(const SaveJob&) = delete;
+
+  /// Local. Writes this rank's values; a failure is kept for commit(). Any thread; once.
+  void write(const std::function<void()>& between) noexcept;
+  /// Local. From another thread than write()'s: it ends early.
+  void stop_writing();
+  io::Progress progress() const;
+  const std::string& uuid() const { return uuid_; }
+  /// Synchronising, after write() has ended on this rank. Throws as save does, leaving nothing behind.
+  io::SaveReport commit();
+  /// Local. Removes what is there, unless it was committed; write() has ended.
+  void abandon() noexcept;
+
+ private:
+  SaveJob() = default;
+  void lay_out(const std::vector<std::int64_t>& run_bytes, const std::vector<StoredPiece>& pieces);
+  void publish(std::vector<std::vector<std::uint32_t>> checksums);
+  std::vector<std::int64_t> retire() const;
+  Manifest manifest(std::vector<std::vector<std::uint32_t>> checksums) const;
+
+  SaveRequest request_;
+  std::string uuid_, folder_;  // the folder's name until it is committed
+  StoragePlan plan_;
+  std::vector<std::string> names_;
+  std::vector<std::int64_t> file_of_rank_;  // -1: writes nothing
+  std::vector<std::string> laid_out_;       // what each rank said of its file
+  std::optional<PayloadWriter> writer_;
+  std::string failure_;
+  bool done_ = false;  // committed or gone
+  std::int64_t bytes_ = 0;
+  double prepare_seconds_ = 0;
+};
+
+}  // namespace meshwise::detail
