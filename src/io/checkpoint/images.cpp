@@ -1,17 +1,12 @@
 #include "io/checkpoint/images.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <cmath>
 #include <limits>
-
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <fmt/format.h>
 
 #include "io/checkpoint/crc32c.hpp"
-#include "io/checkpoint/disk.hpp"
+#include "io/checkpoint/memory_file.hpp"
 #include "io/hdf5_handle.hpp"
 #include "io/hdf5_types.hpp"
 #include "meshwise/base/error.hpp"
@@ -19,41 +14,6 @@
 namespace meshwise::detail {
 
 namespace {
-
-// A file in memory under a name that HDF5 can open. Its holes take no memory.
-class MemoryFile {
- public:
-  MemoryFile() : descriptor_(::memfd_create("meshwise-image", MFD_CLOEXEC)) {
-    if (descriptor_ < 0) throw_disk_error(errno, "make a file in memory", "/");
-    path_ = fmt::format("/proc/self/fd/{}", descriptor_);
-    const Handle access(checked(H5Pcreate(H5P_FILE_ACCESS), "make an access list"), H5Pclose);
-    checked(H5Pset_fapl_sec2(access), "choose plain file access");
-    checked(H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_LATEST), "choose the file format");
-    checked(H5Pset_alignment(access, box_alignment_from, 4096), "choose the alignment");
-    file_ = Handle(checked(H5Fcreate(path_.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access), "make a file in memory"), H5Fclose);
-  }
-  ~MemoryFile() {
-    if (file_.is_open()) file_.close();
-    ::close(descriptor_);
-  }
-  MemoryFile(const MemoryFile&) = delete;
-  MemoryFile& operator=(const MemoryFile&) = delete;
-
-  hid_t id() const { return file_; }
-  void finish() { checked(file_.close(), "finish a file in memory"); }
-  std::int64_t size() const { return ::lseek(descriptor_, 0, SEEK_END); }
-  std::vector<std::byte> read(std::int64_t from, std::int64_t to) const {
-    std::vector<std::byte> bytes(static_cast<std::size_t>(to - from));
-    if (::pread(descriptor_, bytes.data(), bytes.size(), from) != std::ssize(bytes)) throw_disk_error(EIO, "read", path_);
-    return bytes;
-  }
-
- private:
-  static constexpr hsize_t box_alignment_from = 1 << 16;
-  int descriptor_;
-  std::string path_{};
-  Handle file_{-1, H5Fclose};
-};
 
 Handle links() {
   Handle list(checked(H5Pcreate(H5P_LINK_CREATE), "make a link list"), H5Pclose);
@@ -179,10 +139,9 @@ ShardImage make_shard_image(const std::vector<std::int64_t>& run_bytes, std::int
   }
   file.finish();
   image.bytes = file.size();
-  auto runs = image.runs;
-  std::sort(runs.begin(), runs.end(), [](const StoredRun& a, const StoredRun& b) { return a.offset < b.offset; });
+  std::sort(image.runs.begin(), image.runs.end(), [](const StoredRun& a, const StoredRun& b) { return a.offset < b.offset; });
   std::int64_t at = 0;
-  for (const auto& run : runs) {
+  for (const auto& run : image.runs) {
     if (at < run.offset) image.rest.emplace_back(at, file.read(at, run.offset));
     at = run.offset + run.bytes;
   }
