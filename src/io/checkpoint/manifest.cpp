@@ -15,7 +15,7 @@ namespace meshwise::detail {
 
 namespace {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
 json to_json(const StoredSharding& s) {
   auto spec = json::array();
