@@ -52,7 +52,8 @@ void check_boxes(const Manifest& m, const StoredArray& array) {
     const auto& runs = m.files[static_cast<std::size_t>(stored.file)].runs;
     const auto bytes = size * static_cast<std::int64_t>(itemsize(array.dtype));
     must(std::any_of(runs.begin(), runs.end(), [&](const StoredRun& run) {
-           return run.dtype == array.dtype && stored.offset >= run.offset && stored.offset + bytes <= run.offset + run.bytes;
+           return run.dtype == array.dtype && stored.offset >= run.offset && stored.offset + bytes <= run.offset + run.bytes &&
+                  (stored.offset - run.offset) % static_cast<std::int64_t>(itemsize(array.dtype)) == 0;
          }), fmt::format("{} has the box {} outside its file", array.name, to_string(stored.box)));
   }
   must(elements == array.shape.num_elements(), fmt::format("the boxes of {} are {} elements, and it has {}", array.name, elements, array.shape.num_elements()));
