@@ -56,9 +56,9 @@ class Output {
   bool published_ = false;
 };
 
-class Meter {
+class Count {
  public:
-  Meter(const ExportProgress& progress, std::int64_t total) : progress_(progress), total_(total) {}
+  Count(const ExportProgress& progress, std::int64_t total) : progress_(progress), total_(total) {}
   void add(std::int64_t bytes) {
     done_ += bytes;
     if (progress_) progress_(done_, total_);
@@ -70,7 +70,7 @@ class Meter {
 };
 
 // The boxes come row by row, so each lies behind the one before.
-void write_values(StepReader& step, const StoredArray& array, Dtype dtype, const DiskFile& file, std::int64_t at, Meter& meter) {
+void write_values(StepReader& step, const StoredArray& array, Dtype dtype, const DiskFile& file, std::int64_t at, Count& count) {
   std::vector<std::byte> converted;
   step.in_rows(array, piece_bytes, [&](const Index&, const LocalArray& values) {
     std::span<const std::byte> bytes(values.data(), static_cast<std::size_t>(values.nbytes()));
@@ -82,7 +82,7 @@ void write_values(StepReader& step, const StoredArray& array, Dtype dtype, const
     file.write(bytes, at);
     file.start_sync(at, std::ssize(bytes));
     at += std::ssize(bytes);
-    meter.add(values.nbytes());
+    count.add(values.nbytes());
   });
 }
 
@@ -111,7 +111,7 @@ std::string npy_header(Dtype dtype, const Shape& shape) {
 
 }  // namespace
 
-void export_hdf5(StepReader& step, const std::string& name, const ExportProgress& progress) {
+void export_hdf5(StepReader& step, const std::vector<const StoredArray*>& arrays, const std::string& name, const ExportProgress& progress) {
   const QuietErrors quiet;
   const auto& m = step.manifest();
   Output out(name);  // before anything that takes long: the name may be of no use
@@ -120,7 +120,8 @@ void export_hdf5(StepReader& step, const std::string& name, const ExportProgress
   const auto link_list = links();
   std::vector<Extent> places;
   std::int64_t total = 0;
-  for (const auto& array : m.arrays) {
+  for (const auto* stored : arrays) {
+    const auto& array = *stored;
     const auto space = space_of({array.shape.begin(), array.shape.end()});
     const Handle dataset(checked(H5Dcreate2(image.id(), ("/" + array.name).c_str(), stored_type(array.dtype), space, link_list, contiguous(), H5P_DEFAULT),
                                  fmt::format("make the dataset {}", array.name)), H5Dclose);
@@ -132,8 +133,8 @@ void export_hdf5(StepReader& step, const std::string& name, const ExportProgress
   image.finish();
   out.file().reserve(image.size());
   for (const auto& [offset, bytes] : image.rest(places)) out.file().write(bytes, offset);
-  Meter meter(progress, total);
-  for (std::size_t a = 0; a < places.size(); ++a) write_values(step, m.arrays[a], m.arrays[a].dtype, out.file(), places[a].offset, meter);
+  Count count(progress, total);
+  for (std::size_t a = 0; a < places.size(); ++a) write_values(step, *arrays[a], arrays[a]->dtype, out.file(), places[a].offset, count);
   out.publish();
 }
 
@@ -143,8 +144,8 @@ void export_npy(StepReader& step, const StoredArray& array, const std::string& n
   const auto header = npy_header(dtype, array.shape);
   out.file().reserve(std::ssize(header) + array.shape.num_elements() * static_cast<std::int64_t>(itemsize(dtype)));
   out.file().write(bytes_of(header), 0);
-  Meter meter(progress, array.nbytes());
-  write_values(step, array, dtype, out.file(), std::ssize(header), meter);
+  Count count(progress, array.nbytes());
+  write_values(step, array, dtype, out.file(), std::ssize(header), count);
   out.publish();
 }
 

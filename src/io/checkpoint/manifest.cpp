@@ -137,6 +137,21 @@ const StoredArray* Manifest::find(const std::string& name) const {
   return found == arrays.end() ? nullptr : &*found;
 }
 
+const StoredArray& Manifest::array(const std::string& name) const {
+  if (const auto* const found = find(name)) return *found;
+  std::vector<std::string> names;
+  for (const auto& array : arrays) names.push_back(array.name);
+  throw CheckpointError(names.empty() ? fmt::format("step {} has no arrays", step) : fmt::format("step {} has no array {}; it has {}", step, name, some_of(names)));
+}
+
+std::string some_of(const std::vector<std::string>& names) {
+  constexpr std::size_t most_names = 8;
+  const auto shown = names.size() > most_names + 1 ? most_names : names.size();
+  std::string text;
+  for (std::size_t i = 0; i < shown; ++i) text += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
+  return shown < names.size() ? fmt::format("{} and {} more", text, names.size() - shown) : text;
+}
+
 ManifestParts encode(const Manifest& m) {
   ManifestParts parts;
   auto arrays = json::array(), shardings = json::array(), files = json::array();

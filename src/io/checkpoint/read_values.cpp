@@ -17,7 +17,7 @@ namespace meshwise::detail {
 namespace {
 
 constexpr std::int64_t chunk_bytes = 512 << 10;
-constexpr std::size_t most_open_files = 64, most_names = 8;
+constexpr std::size_t most_open_files = 64;
 
 std::int64_t size_of(Dtype dtype) { return static_cast<std::int64_t>(itemsize(dtype)); }
 
@@ -57,13 +57,6 @@ std::vector<std::string> arrays_between(const Manifest& manifest, std::int64_t f
   return names;
 }
 
-std::string some_of(const std::vector<std::string>& names) {
-  const auto shown = names.size() > most_names + 1 ? most_names : names.size();
-  std::string text;
-  for (std::size_t i = 0; i < shown; ++i) text += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
-  return shown < names.size() ? fmt::format("{} and {} more", text, names.size() - shown) : text;
-}
-
 std::uint32_t read_checked(const DiskFile& file, std::span<std::byte> bytes, std::int64_t at) {
   std::uint32_t checksum = 0;
   while (!bytes.empty()) {
@@ -78,14 +71,6 @@ std::uint32_t read_checked(const DiskFile& file, std::span<std::byte> bytes, std
 
 StepReader::StepReader(std::string folder)
     : folder_(std::move(folder)), commit_(read_commit(folder_)), manifest_(decode(read_manifest_parts(folder_, commit_))), checked_(manifest_.checksums.size()) {}
-
-const StoredArray& StepReader::array(const std::string& name) const {
-  if (const auto* const found = manifest_.find(name)) return *found;
-  std::vector<std::string> names;
-  for (const auto& array : manifest_.arrays) names.push_back(array.name);
-  throw CheckpointError(names.empty() ? fmt::format("'{}' has no arrays", folder_)
-                                      : fmt::format("'{}' has no array {}; it has {}", folder_, name, some_of(names)));
-}
 
 const StoredRun& StepReader::run_of(const StoredArray& array, const StoredBox& box) const {
   const auto& runs = manifest_.files[static_cast<std::size_t>(box.file)].runs;

@@ -18,8 +18,6 @@ namespace meshwise::detail {
 
 /// Local. The arrays that have elements in bytes [from, to) of a shard file, in order.
 std::vector<std::string> arrays_between(const Manifest& manifest, std::int64_t file, std::int64_t from, std::int64_t to);
-/// Local. `w, b and 3 more`.
-std::string some_of(const std::vector<std::string>& names);
 
 /// Local. Fills `bytes` from there in pieces that stay in the second-level cache, and hands back their checksum. Throws: CheckpointError.
 std::uint32_t read_checked(const DiskFile& file, std::span<std::byte> bytes, std::int64_t at);
@@ -32,8 +30,6 @@ class StepReader {
   const std::string& folder() const { return folder_; }
   const Commit& commit() const { return commit_; }
   const Manifest& manifest() const { return manifest_; }
-  /// Local. Throws: CheckpointError with names that are there.
-  const StoredArray& array(const std::string& name) const;
 
   /// Local. The values of a box, into an array of its shape, or in private memory.
   void read(const StoredArray& array, const Index& box, const LocalArray& to);
