@@ -1,12 +1,14 @@
 // A real data set read from HDF5 into a sharding, trained on, and the weights written back.
 // Multinomial logistic regression on 1,797 handwritten digits, by full-batch gradient descent.
-// Run: scripts/run_mpirun.sh [-n ranks] build/examples/digits [--axes model,data] [--steps 100]
+// Run: scripts/run_mpirun.sh [-n ranks] build/examples/digits [--axes model,data] [--steps 100] [--save run/ --every 20]
+// With --save it goes on where the last run stopped, on any number of ranks; SIGUSR1 makes it save, SIGTERM save and end.
 
 #include <meshwise/meshwise.hpp>
 
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <string>
 
 namespace mw = meshwise;
@@ -41,10 +43,17 @@ Score score(const Set& set, const Array& weights, const Array& bias) {
 /// Whether a number is the reference's (a float32 sum in another order differs in the seventh digit).
 bool near(double got, double want) { return std::abs(got - want) <= 1e-5 * std::abs(want); }
 
-int run(bool model_first, int steps) {
+struct Options {
+  bool model_first = false;
+  int steps = 100, every = 20;
+  std::string folder{};  // of checkpoints; empty: none
+};
+
+int run(const Options& options) {
+  const auto steps = options.steps;
   const auto ranks = mw::devices().size();
   const std::int64_t model = ranks % 2 == 0 ? 2 : 1, data = ranks / model;
-  const auto mesh = model_first ? mw::make_mesh({model, data}, {"model", "data"}) : mw::make_mesh({data, model}, {"data", "model"});
+  const auto mesh = options.model_first ? mw::make_mesh({model, data}, {"model", "data"}) : mw::make_mesh({data, model}, {"data", "model"});
   mw::print("{}\n\n", mesh);
 
   // Each rank reads its own rows, and no rank the whole.
@@ -73,15 +82,30 @@ int run(bool model_first, int steps) {
 
   mw::print("pixels  {}\nweights {}\nbias    {}\n", mw::visualize(train.pixels), mw::visualize(weights), mw::visualize(bias));
 
+  std::optional<mw::io::Checkpointer> checkpoints;
+  int first = 0;
+  if (!options.folder.empty()) {
+    checkpoints.emplace(options.folder, mw::io::CheckpointOptions{.keep = mw::io::keep_last(2)});
+    if (const auto last = checkpoints->latest()) {
+      const auto loaded = checkpoints->load(last, mw::Tree{{"weights", weights}, {"bias", bias}});
+      weights = loaded["weights"];
+      bias = loaded["bias"];
+      first = static_cast<int>(loaded.report.step);
+      mw::print("going on from step {} in {}\n", first, checkpoints->folder());
+    }
+  }
+
   mw::print("step   train loss   right of 1500   test loss   right of 297\n");
   Score on_train{}, on_test{};
-  for (int step = 0;; ++step) {
+  for (int step = first;; ++step) {
     if (step % 10 == 0 || step == steps) {
       on_train = score(train, weights, bias);
       on_test = score(test, weights, bias);
       mw::print("{:4}   {:10.4f}   {:13}   {:9.4f}   {:12}\n", step, on_train.loss, on_train.right, on_test.loss, on_test.right);
     }
-    if (step == steps) break;
+    if (checkpoints && step > first) checkpoints->save_if_due(step, mw::Tree{{"weights", weights}, {"bias", bias}}, {.steps = options.every});
+    if (checkpoints && checkpoints->stop_requested()) return 0;
+    if (step >= steps) break;
     const auto gradient = (mw::exp(log_softmax(logits(train.pixels, weights, bias))) - train.one_hot) / 1500.0f;
     weights = weights - 0.5f * mw::matmul(train.pixels.T(), gradient);
     bias = bias - 0.5f * mw::sum(gradient, {0});
@@ -104,11 +128,12 @@ int run(bool model_first, int steps) {
 
 int main(int argc, char** argv) {
   mw::Environment env(argc, argv);
-  bool model_first = false;
-  int steps = 100;
+  Options options;
   for (int i = 1; i + 1 < argc; i += 2) {
-    if (std::strcmp(argv[i], "--axes") == 0) model_first = std::strncmp(argv[i + 1], "model", 5) == 0;
-    if (std::strcmp(argv[i], "--steps") == 0) steps = std::atoi(argv[i + 1]);
+    if (std::strcmp(argv[i], "--axes") == 0) options.model_first = std::strncmp(argv[i + 1], "model", 5) == 0;
+    if (std::strcmp(argv[i], "--steps") == 0) options.steps = std::atoi(argv[i + 1]);
+    if (std::strcmp(argv[i], "--save") == 0) options.folder = argv[i + 1];
+    if (std::strcmp(argv[i], "--every") == 0) options.every = std::atoi(argv[i + 1]);
   }
-  return run(model_first, steps);
+  return run(options);
 }

@@ -1,4 +1,4 @@
-// A tour: placing, trees, moving, costs and pictures, data from files and callbacks.
+// A tour: placing, trees, moving, costs and pictures, data from files and callbacks, checkpoints.
 // Run: scripts/run_mpirun.sh -n 8 build/examples/tour, or MESHWISE_DEVICES_PER_RANK=8 build/examples/tour
 
 #include <meshwise/meshwise.hpp>
@@ -59,5 +59,12 @@ int main(int argc, char** argv) {
   const auto brightest = mw::max(images).item<float>();
   const auto last = grid[{-1, -1}].item<double>();
   mw::print("{} {}\n{} {}\n", mw::type_string(images), brightest, mw::type_string(grid), last);
+
+  // 6. Checkpoints: saved in the background, loaded onto whatever is there then
+  mw::io::Checkpointer checkpoints(fmt::format("tour_of_{}", mw::process_count()), {.keep = mw::io::keep_last(3)});
+  auto saving = checkpoints.save_async(100, tree, {.overwrite = true});
+  saving.wait();
+  auto restored = checkpoints.load(checkpoints.latest(), same);  // like `same`: its shardings, any rank count
+  mw::print("step {}: {}\n", restored.report.step, restored);
   return 0;
 }

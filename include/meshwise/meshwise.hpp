@@ -10,6 +10,7 @@
 #include "meshwise/base/dtype.hpp"
 #include "meshwise/base/error.hpp"
 #include "meshwise/base/shape.hpp"
+#include "meshwise/io/checkpoint.hpp"
 #include "meshwise/io/hdf5.hpp"
 #include "meshwise/ops/elementwise.hpp"
 #include "meshwise/ops/index.hpp"

@@ -1,5 +1,6 @@
 #include "io/agreement.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <exception>
 #include <utility>
@@ -66,6 +67,32 @@ void same_call(const std::string& operation, const std::string& call, const Tick
     if (text != calls.front())
       throw MismatchError(
           fmt::format("{}: every rank must pass the same: {}", operation, by_rank(calls, [](const std::string&) { return true; })));
+}
+
+void same_lines(const std::string& operation, std::uint64_t hash, const std::function<std::vector<std::string>()>& lines, const Ticket& ticket) {
+  const auto hashes = all_gather_text(fmt::format("{:016x}", hash), ticket);
+  if (std::all_of(hashes.begin(), hashes.end(), [&](const std::string& h) { return h == hashes[0]; })) return;
+  const auto split = [](const std::string& text) {
+    std::vector<std::string> parts;
+    for (std::size_t at = 0; at < text.size();) {
+      const auto end = std::min(text.find('\0', at), text.size());
+      parts.push_back(text.substr(at, end - at));
+      at = end + 1;
+    }
+    return parts;
+  };
+  std::string mine;
+  for (const auto& line : lines()) mine += line + '\0';
+  const auto texts = all_gather_text(mine, ticket);
+  const auto first = split(texts[0]);
+  for (std::size_t rank = 1; rank < texts.size(); ++rank) {
+    const auto other = split(texts[rank]);
+    const auto [a, b] = std::mismatch(first.begin(), first.end(), other.begin(), other.end());
+    if (a == first.end() && b == other.end()) continue;
+    throw MismatchError(fmt::format("{}: every rank must pass the same: rank 0: {}; rank {}: {}", operation, a == first.end() ? "nothing more" : *a, rank,
+                                    b == other.end() ? "nothing more" : *b));
+  }
+  throw MismatchError(fmt::format("{}: every rank must pass the same", operation));
 }
 
 }  // namespace meshwise::detail

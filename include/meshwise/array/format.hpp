@@ -16,7 +16,7 @@ namespace meshwise::detail {
 template <class T>
 concept Printable = std::same_as<T, Shape> || std::same_as<T, Index> || std::same_as<T, Device> || std::same_as<T, DeviceList> ||
                     std::same_as<T, Mesh> || std::same_as<T, PartitionSpec> || std::derived_from<T, Sharding> || std::derived_from<T, Array> ||
-                    std::same_as<T, Tree>;
+                    std::derived_from<T, Tree>;
 }  // namespace meshwise::detail
 
 template <meshwise::detail::Printable T>

@@ -21,6 +21,7 @@ struct Checkpointer::State {
   std::weak_ptr<Saving::State> in_flight{};
   std::chrono::steady_clock::time_point last_save = std::chrono::steady_clock::now();
   bool listens = false, stop_requested = false;
+  int answered = 0;  // signals
 
   /// Synchronising. What save and save_async begin with: the same request on every rank, and nothing in flight any more.
   std::shared_ptr<detail::SaveJob> begin(std::int64_t step, const Tree& tree, SaveOptions save_options);

@@ -15,7 +15,7 @@ namespace meshwise::detail {
 
 namespace {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
 constexpr std::int64_t largest_index = std::int64_t{1} << 40;
 constexpr std::string_view seal = "crc32c=";

@@ -10,6 +10,7 @@
 
 #include "array/convert.hpp"
 #include "io/checkpoint/disk.hpp"
+#include "io/checkpoint/image_parts.hpp"
 #include "io/checkpoint/memory_file.hpp"
 #include "io/checkpoint/steps.hpp"
 #include "io/draft.hpp"
@@ -132,7 +133,7 @@ void export_hdf5(StepReader& step, const std::vector<const StoredArray*>& arrays
   }
   image.finish();
   out.file().reserve(image.size());
-  for (const auto& [offset, bytes] : image.rest(places)) out.file().write(bytes, offset);
+  for (const auto& [offset, bytes] : bytes_outside(image, places)) out.file().write(bytes, offset);
   Count count(progress, total);
   for (std::size_t a = 0; a < places.size(); ++a) write_values(step, *arrays[a], arrays[a]->dtype, out.file(), places[a].offset, count);
   out.publish();

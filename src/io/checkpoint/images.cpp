@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "io/checkpoint/crc32c.hpp"
+#include "io/checkpoint/image_parts.hpp"
 #include "io/checkpoint/memory_file.hpp"
 #include "io/hdf5_types.hpp"
 #include "meshwise/base/error.hpp"
@@ -91,9 +92,10 @@ ShardImage make_shard_image(const std::vector<std::int64_t>& run_bytes, std::int
   }
   file.finish();
   image.bytes = file.size();
+  std::sort(image.runs.begin(), image.runs.end(), [](const StoredRun& a, const StoredRun& b) { return a.offset < b.offset; });
   std::vector<Extent> runs;
   for (const auto& run : image.runs) runs.push_back({run.offset, run.bytes});
-  image.rest = file.rest(std::move(runs));
+  image.rest = bytes_outside(file, std::move(runs));
   return image;
 }
 

@@ -91,7 +91,8 @@ json node_of(const Tree& tree, std::size_t& next) {
 Tree tree_of_node(const json& node, const std::vector<Array>& leaves) {
   if (node.is_null()) return {};
   if (node.is_number_unsigned()) return Tree(leaves.at(node.get<std::size_t>()));
-  const auto& [kind, children] = *node.items().begin();
+  const auto& kind = node.begin().key();
+  const auto& children = node.begin().value();
   if (kind == "dict") {
     Tree::Entries entries;
     for (const auto& entry : children) entries.emplace(unescaped(entry.at(0).get<std::string>()), tree_of_node(entry.at(1), leaves));

@@ -1,6 +1,7 @@
 #include "io/checkpoint/manifest.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -15,7 +16,7 @@ namespace meshwise::detail {
 
 namespace {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
 json to_json(const StoredSharding& s) {
   auto spec = json::array();
@@ -30,6 +31,18 @@ StoredSharding sharding_of(const json& j) {
                      : entry.is_string() ? std::vector<std::string>{entry.get<std::string>()}
                                          : entry.get<std::vector<std::string>>());
   return s;
+}
+
+// JSON has no words for numbers that are not finite.
+json number(double value) {
+  if (std::isfinite(value)) return value;
+  return std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
+}
+
+double number_of(const json& j) {
+  if (j.is_number()) return j.get<double>();
+  const auto word = j.get<std::string>();
+  return word == "NaN" ? std::numeric_limits<double>::quiet_NaN() : word == "-Infinity" ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
 }
 
 void must(bool holds, const std::string& words) {
@@ -101,7 +114,7 @@ Manifest read(const ManifestParts& parts) {
   m.world_size = j.at("world_size");
   m.tree = j.at("tree").dump();
   if (!j.at("metadata").is_null()) m.metadata = j.at("metadata").dump();
-  m.metrics = j.at("metrics");
+  for (const auto& [metric, value] : j.at("metrics").items()) m.metrics.emplace(metric, number_of(value));
   for (const auto& s : j.at("shardings")) m.shardings.push_back(sharding_of(s));
   for (const auto& f : j.at("files")) {
     ShardFile file{f.at("name"), {}};
@@ -154,7 +167,8 @@ std::string some_of(const std::vector<std::string>& names) {
 
 ManifestParts encode(const Manifest& m) {
   ManifestParts parts;
-  auto arrays = json::array(), shardings = json::array(), files = json::array();
+  auto arrays = json::array(), shardings = json::array(), files = json::array(), metrics = json::object();
+  for (const auto& [metric, value] : m.metrics) metrics[metric] = number(value);
   for (const auto& array : m.arrays)
     arrays.push_back({{"name", array.name}, {"dtype", name(array.dtype)}, {"shape", array.shape.lengths()}, {"sharding", array.sharding},
                       {"boxes", array.boxes}, {"virtual", array.is_virtual}});
@@ -167,7 +181,7 @@ ManifestParts encode(const Manifest& m) {
   }
   parts.text = json{{"format", "meshwise checkpoint"}, {"format_version", format_version}, {"step", m.step}, {"uuid", m.uuid}, {"created", m.created},
                     {"library", m.library}, {"hdf5", m.hdf5}, {"world_size", m.world_size}, {"block_bytes", block_bytes},
-                    {"tree", json::parse(m.tree)}, {"metadata", m.metadata.empty() ? json(nullptr) : json::parse(m.metadata)}, {"metrics", m.metrics},
+                    {"tree", json::parse(m.tree)}, {"metadata", m.metadata.empty() ? json(nullptr) : json::parse(m.metadata)}, {"metrics", std::move(metrics)},
                     {"shardings", std::move(shardings)}, {"arrays", std::move(arrays)}, {"files", std::move(files)}}.dump();
   for (const auto& box : m.boxes) {
     parts.places.insert(parts.places.end(), {box.file, box.offset});

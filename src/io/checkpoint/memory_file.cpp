@@ -1,102 +1,135 @@
 #include "io/checkpoint/memory_file.hpp"
 
 #include <algorithm>
-#include <cerrno>
-
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <fmt/format.h>
-
-#include "io/checkpoint/disk.hpp"
-#include "meshwise/base/error.hpp"
+#include <cstring>
+#include <utility>
 
 namespace meshwise::detail {
 
 namespace {
-constexpr hsize_t aligned_from = 1 << 16;
-}
+constexpr std::int64_t page_size = 4096;
+MemoryFile* to_open = nullptr;  // HDF5 opens files by name, and this one has none
+}  // namespace
 
-MemoryFile::MemoryFile() : descriptor_(::memfd_create("meshwise-image", MFD_CLOEXEC)) {
-  if (descriptor_ < 0) throw_disk_error(errno, "make a file in memory", "/");
-  path_ = fmt::format("/proc/self/fd/{}", descriptor_);
+// HDF5's driver interface (HDF5 Virtual File Layer), of which a new file in memory needs the least.
+struct MemoryFile::Driver {
+  struct File {
+    H5FD_t base;  // HDF5's own part comes first
+    MemoryFile* memory;
+    haddr_t end_allocated;
+  };
+  static File& of(H5FD_t* file) { return *reinterpret_cast<File*>(file); }
+  static const File& of(const H5FD_t* file) { return *reinterpret_cast<const File*>(file); }
+
+  static H5FD_t* open(const char*, unsigned, hid_t, haddr_t) {
+    if (to_open == nullptr) return nullptr;
+    return &(new File{{}, std::exchange(to_open, nullptr), 0})->base;
+  }
+  static herr_t close(H5FD_t* file) {
+    delete &of(file);
+    return 0;
+  }
+  static herr_t query(const H5FD_t*, unsigned long* flags) {
+    *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_AGGREGATE_SMALLDATA;
+    return 0;
+  }
+  static haddr_t get_eoa(const H5FD_t* file, H5FD_mem_t) { return of(file).end_allocated; }
+  static herr_t set_eoa(H5FD_t* file, H5FD_mem_t, haddr_t end) {
+    of(file).end_allocated = end;
+    return 0;
+  }
+  static haddr_t get_eof(const H5FD_t* file, H5FD_mem_t) { return static_cast<haddr_t>(of(file).memory->size_); }
+  static herr_t read(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t at, size_t bytes, void* to) {
+    of(file).memory->get(static_cast<std::int64_t>(at), bytes, static_cast<std::byte*>(to));
+    return 0;
+  }
+  static herr_t write(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t at, size_t bytes, const void* from) {
+    of(file).memory->put(static_cast<std::int64_t>(at), bytes, static_cast<const std::byte*>(from));
+    return 0;
+  }
+  static herr_t truncate(H5FD_t* file, hid_t, hbool_t) {
+    of(file).memory->size_ = static_cast<std::int64_t>(of(file).end_allocated);
+    return 0;
+  }
+
+  static hid_t id() {
+    static const H5FD_class_t interface = [] {
+      H5FD_class_t of{};
+#ifdef H5FD_CLASS_VERSION
+      of.version = H5FD_CLASS_VERSION;
+      of.value = static_cast<H5FD_class_value_t>(512);  // HDF5 keeps those below for itself and its registry
+#endif
+      of.name = "meshwise-memory";
+      of.maxaddr = static_cast<haddr_t>(INT64_MAX);
+      of.fc_degree = H5F_CLOSE_WEAK;
+      of.open = open;
+      of.close = close;
+      of.query = query;
+      of.get_eoa = get_eoa;
+      of.set_eoa = set_eoa;
+      of.get_eof = get_eof;
+      of.read = read;
+      of.write = write;
+      of.truncate = truncate;
+      const H5FD_mem_t kinds[] = H5FD_FLMAP_DICHOTOMY;
+      std::copy(std::begin(kinds), std::end(kinds), of.fl_map);
+      return of;
+    }();
+    static hid_t registered = -1;
+    // A program that closed HDF5 as a whole took the driver with it.
+    if (registered < 0 || H5Iis_valid(registered) <= 0) registered = checked(H5FDregister(&interface), "register a driver for files in memory");
+    return registered;
+  }
+};
+
+MemoryFile::MemoryFile() {
   const Handle access(checked(H5Pcreate(H5P_FILE_ACCESS), "make an access list"), H5Pclose);
-  checked(H5Pset_fapl_sec2(access), "choose plain file access");
+  checked(H5Pset_driver(access, Driver::id(), nullptr), "choose a file in memory");
   checked(H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_LATEST), "choose the file format");
-  checked(H5Pset_alignment(access, aligned_from, 4096), "choose the alignment");
-  file_ = Handle(checked(H5Fcreate(path_.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access), "make a file in memory"), H5Fclose);
+  checked(H5Pset_alignment(access, 1 << 16, page_size), "choose the alignment");
+  to_open = this;
+  file_ = Handle(H5Fcreate("memory", H5F_ACC_TRUNC, H5P_DEFAULT, access), H5Fclose);
+  to_open = nullptr;
+  checked(file_, "make a file in memory");
 }
 
 MemoryFile::~MemoryFile() {
   if (file_.is_open()) file_.close();
-  ::close(descriptor_);
 }
 
-std::int64_t MemoryFile::size() const { return ::lseek(descriptor_, 0, SEEK_END); }
+void MemoryFile::finish() { checked(file_.close(), "finish a file in memory"); }
 
 std::vector<std::byte> MemoryFile::read(std::int64_t from, std::int64_t to) const {
   std::vector<std::byte> bytes(static_cast<std::size_t>(to - from));
-  if (::pread(descriptor_, bytes.data(), bytes.size(), from) != std::ssize(bytes)) throw_disk_error(EIO, "read", path_);
+  get(from, bytes.size(), bytes.data());
   return bytes;
 }
 
-std::vector<std::pair<std::int64_t, std::vector<std::byte>>> MemoryFile::rest(std::vector<Extent> runs) const {
-  std::sort(runs.begin(), runs.end(), [](const Extent& a, const Extent& b) { return a.offset < b.offset; });
-  std::vector<std::pair<std::int64_t, std::vector<std::byte>>> pieces;
-  std::int64_t at = 0;
-  for (const auto& run : runs) {
-    if (at < run.offset) pieces.emplace_back(at, read(at, run.offset));
-    at = run.offset + run.bytes;
+void MemoryFile::get(std::int64_t at, std::size_t bytes, std::byte* to) const {
+  while (bytes > 0) {
+    const auto inside = at % page_size;
+    const auto part = std::min(bytes, static_cast<std::size_t>(page_size - inside));
+    const auto page = pages_.find(at / page_size);
+    if (page == pages_.end()) std::memset(to, 0, part);
+    else std::memcpy(to, page->second.data() + inside, part);
+    at += static_cast<std::int64_t>(part);
+    to += part;
+    bytes -= part;
   }
-  if (at < size()) pieces.emplace_back(at, read(at, size()));
-  return pieces;
 }
 
-Handle links() {
-  Handle list(checked(H5Pcreate(H5P_LINK_CREATE), "make a link list"), H5Pclose);
-  checked(H5Pset_create_intermediate_group(list, 1), "make groups");
-  checked(H5Pset_char_encoding(list, H5T_CSET_UTF8), "name in UTF-8");
-  return list;
+void MemoryFile::put(std::int64_t at, std::size_t bytes, const std::byte* from) {
+  size_ = std::max(size_, at + static_cast<std::int64_t>(bytes));
+  while (bytes > 0) {
+    const auto inside = at % page_size;
+    const auto part = std::min(bytes, static_cast<std::size_t>(page_size - inside));
+    auto& page = pages_[at / page_size];
+    page.resize(page_size);
+    std::memcpy(page.data() + inside, from, part);
+    at += static_cast<std::int64_t>(part);
+    from += part;
+    bytes -= part;
+  }
 }
-
-Handle space_of(const std::vector<hsize_t>& lengths) {
-  if (lengths.empty()) return {checked(H5Screate(H5S_SCALAR), "describe a scalar"), H5Sclose};
-  return {checked(H5Screate_simple(static_cast<int>(lengths.size()), lengths.data(), nullptr), "describe a shape"), H5Sclose};
-}
-
-Handle contiguous() {
-  Handle list(checked(H5Pcreate(H5P_DATASET_CREATE), "make a layout"), H5Pclose);
-  checked(H5Pset_layout(list, H5D_CONTIGUOUS), "choose a contiguous layout");
-  checked(H5Pset_alloc_time(list, H5D_ALLOC_TIME_EARLY), "choose early allocation");
-  checked(H5Pset_fill_time(list, H5D_FILL_TIME_NEVER), "choose no fill");
-  return list;
-}
-
-std::int64_t place_of(hid_t dataset) {
-  const auto address = H5Dget_offset(dataset);
-  if (address == HADDR_UNDEF) throw CheckpointError("HDF5 gave a dataset no place in the file");
-  return static_cast<std::int64_t>(address);
-}
-
-void put_attribute(hid_t object, const char* name, hid_t type, const void* value) {
-  const Handle space(checked(H5Screate(H5S_SCALAR), "describe a scalar"), H5Sclose);
-  const Handle attribute(checked(H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT), "make an attribute"), H5Aclose);
-  checked(H5Awrite(attribute, type, value), "write an attribute");
-}
-
-Handle text_type(std::size_t length) {
-  Handle type(checked(H5Tcopy(H5T_C_S1), "make a type"), H5Tclose);
-  checked(H5Tset_size(type, std::max<std::size_t>(length, 1)), "make a type");
-  checked(H5Tset_cset(type, H5T_CSET_UTF8), "make a type");
-  checked(H5Tset_strpad(type, H5T_STR_NULLPAD), "make a type");
-  return type;
-}
-
-void put_attribute(hid_t object, const char* name, const std::string& value) {
-  const auto text = value.empty() ? std::string(1, '\0') : value;
-  put_attribute(object, name, text_type(text.size()), text.data());
-}
-
-void put_attribute(hid_t object, const char* name, std::int64_t value) { put_attribute(object, name, H5T_NATIVE_INT64, &value); }
 
 }  // namespace meshwise::detail

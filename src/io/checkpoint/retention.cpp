@@ -78,20 +78,25 @@ std::vector<std::int64_t> steps_to_remove(const io::Retention& keep, const StepM
 
 std::vector<std::int64_t> retire_steps(const std::string& root, const io::Retention& keep, std::int64_t current) {
   if (keep.keeps_all()) return {};
-  std::vector<std::int64_t> removed;
-  try {
-    StepMetrics steps;
+  // The save itself is done: what cannot be read or removed stays.
+  const auto attempt = [](auto&& f) {
+    try {
+      f();
+      return true;
+    } catch (const CheckpointError&) {
+      return false;
+    }
+  };
+  StepMetrics steps;
+  attempt([&] {
     for (const auto step : good_steps(root)) {
       auto& metrics = steps[step];
-      if (!keep.best.empty()) metrics = read_manifest(root + "/" + step_name(step)).metrics;
+      if (!keep.best.empty()) attempt([&] { metrics = read_manifest(root + "/" + step_name(step)).metrics; });
     }
-    for (const auto step : steps_to_remove(keep, steps, current)) {
-      remove_step(root + "/" + step_name(step));
-      removed.push_back(step);
-    }
-  } catch (const CheckpointError&) {
-    // The save itself is done.
-  }
+  });
+  std::vector<std::int64_t> removed;
+  for (const auto step : steps_to_remove(keep, steps, current))
+    if (attempt([&] { remove_step(root + "/" + step_name(step)); })) removed.push_back(step);
   return removed;
 }
 

@@ -216,7 +216,8 @@ Manifest SaveJob::manifest(std::vector<std::vector<std::uint32_t>> checksums) co
   for (std::size_t rank = 0; rank < laid_out_.size(); ++rank) {
     if (laid_out_[rank].empty()) continue;
     ShardFile file{shard_name(static_cast<std::int64_t>(rank)), {}};
-    for (const auto& run : json::parse(laid_out_[rank])[2]) {
+    const auto said = json::parse(laid_out_[rank]);
+    for (const auto& run : said[2]) {
       file.runs.push_back({static_cast<Dtype>(run[0].get<int>()), run[1], run[2], std::ssize(m.checksums)});
       const auto blocks = file.runs.back().blocks();
       m.checksums.insert(m.checksums.end(), checksums[rank].begin(), checksums[rank].begin() + blocks);

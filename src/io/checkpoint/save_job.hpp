@@ -28,6 +28,10 @@ struct SaveRequest {
   std::string call() const { return "save(" + std::to_string(step) + ") into '" + root + "'"; }
 };
 
+/// Local. What ranks must agree on about a tree's leaves: a line each, and a hash of all.
+std::string line_of(const PathLeaf& leaf);
+std::uint64_t hash_of(const std::vector<PathLeaf>& leaves);
+
 /// Synchronising. Throws, the same on every rank: MismatchError naming the first thing in which ranks differ; DonatedError; CheckpointError for a
 /// negative step or metadata that are no JSON.
 void check_alike(const SaveRequest& request);
