@@ -1,15 +1,20 @@
-# cmake -DPROGRAM=meshwise -DFILE=case.txt -P command_test.cmake: runs the command line of the file's first line, `$ meshwise ARGUMENTS`, and
-# compares what it prints on both streams, with `[exit CODE]` behind it where that is not 0, with the file's other lines.
+# cmake -DPROGRAM=meshwise -DFILE=case.txt -P command_test.cmake: runs the command lines of the file, `$ meshwise ARGUMENTS`, and compares what
+# each prints on both streams, with `[exit CODE]` behind it where that is not 0, with the lines below it.
 # MESHWISE_UPDATE=1 in the environment writes the file anew.
 file(READ ${FILE} wanted)
-string(REGEX MATCH "^[$] meshwise ([^\n]*)\n" line "${wanted}")
-separate_arguments(arguments UNIX_COMMAND "${CMAKE_MATCH_1}")
-execute_process(COMMAND ${PROGRAM} ${arguments} OUTPUT_VARIABLE output ERROR_VARIABLE output RESULT_VARIABLE rc)
-if(NOT rc EQUAL 0)
-  string(APPEND output "[exit ${rc}]\n")
-endif()
+string(REGEX MATCHALL "[$] meshwise [^\n]*" lines "${wanted}")
+set(found)
+foreach(line IN LISTS lines)
+  string(REGEX REPLACE "^[$] meshwise " "" arguments "${line}")
+  separate_arguments(arguments UNIX_COMMAND "${arguments}")
+  execute_process(COMMAND ${PROGRAM} ${arguments} OUTPUT_VARIABLE output ERROR_VARIABLE output RESULT_VARIABLE rc)
+  string(APPEND found "${line}\n${output}")
+  if(NOT rc EQUAL 0)
+    string(APPEND found "[exit ${rc}]\n")
+  endif()
+endforeach()
 if("$ENV{MESHWISE_UPDATE}")
-  file(WRITE ${FILE} "${line}${output}")
-elseif(NOT "${line}${output}" STREQUAL "${wanted}")
-  message(FATAL_ERROR "${FILE}: it printed\n${output}")
+  file(WRITE ${FILE} "${found}")
+elseif(NOT found STREQUAL wanted)
+  message(FATAL_ERROR "${FILE}: it printed\n${found}")
 endif()

@@ -59,7 +59,8 @@ void create_empty_file(const std::string& path) {
   if (written != static_cast<ssize_t>(image.size())) throw CheckpointError(system_reason(error, path));
 }
 
-// The file a name stands for: a new file replaces what a symbolic link points to, not the link.
+}  // namespace
+
 std::string replaced_file(const std::string& file) {
   namespace fs = std::filesystem;
   std::error_code none;
@@ -70,8 +71,6 @@ std::string replaced_file(const std::string& file) {
   if (::access(file.c_str(), W_OK) != 0) throw CheckpointError(system_reason(errno, file));
   return fs::canonical(file).string();
 }
-
-}  // namespace
 
 Draft begin_draft(const std::string& file, const std::string& dataset, const Shape& shape, Dtype dtype, bool append) {
   Draft draft;

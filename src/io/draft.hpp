@@ -23,6 +23,9 @@ struct Draft {
 /// a full disk is found before HDF5 can half-write. Throws: CheckpointError, leaving nothing behind.
 Draft begin_draft(const std::string& file, const std::string& dataset, const Shape& shape, Dtype dtype, bool append);
 
+/// Local. The file a name stands for: a new file replaces what a symbolic link points to, not the link. Throws: CheckpointError when it can't be replaced.
+std::string replaced_file(const std::string& file);
+
 /// Local. Gives the dataset its name, or the file, which replaces an old one in one step. Throws: CheckpointError.
 void publish(const Draft& draft);
 

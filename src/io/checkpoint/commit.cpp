@@ -17,7 +17,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-constexpr std::int64_t largest_commit = std::int64_t{1} << 30, largest_index = std::int64_t{1} << 40;
+constexpr std::int64_t largest_index = std::int64_t{1} << 40;
 constexpr std::string_view seal = "crc32c=";
 
 json to_json(const Extent& extent) { return {extent.offset, extent.bytes}; }

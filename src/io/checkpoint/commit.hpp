@@ -30,6 +30,8 @@ std::string encode(const Commit& commit);
 /// Local. Throws: CheckpointError when the text isn't whole, or is of another version.
 Commit decode_commit(const std::string& text);
 
+/// Local. More bytes than a COMMIT has.
+inline constexpr std::int64_t largest_commit = std::int64_t{1} << 30;
 /// Local. Reads a step's COMMIT and looks whether its files are there, each with its size. Throws: CheckpointError naming the file.
 Commit read_commit(const std::string& folder);
 

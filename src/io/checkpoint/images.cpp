@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "io/checkpoint/crc32c.hpp"
+#include "io/checkpoint/image_parts.hpp"
 #include "io/checkpoint/memory_file.hpp"
-#include "io/hdf5_handle.hpp"
 #include "io/hdf5_types.hpp"
 #include "meshwise/base/error.hpp"
 
@@ -15,55 +15,8 @@ namespace meshwise::detail {
 
 namespace {
 
-Handle links() {
-  Handle list(checked(H5Pcreate(H5P_LINK_CREATE), "make a link list"), H5Pclose);
-  checked(H5Pset_create_intermediate_group(list, 1), "make groups");
-  checked(H5Pset_char_encoding(list, H5T_CSET_UTF8), "name in UTF-8");
-  return list;
-}
-
-Handle space_of(const std::vector<hsize_t>& lengths) {
-  return {checked(H5Screate_simple(static_cast<int>(lengths.size()), lengths.data(), nullptr), "describe a shape"), H5Sclose};
-}
-
-// Room in the file and no values: where they go is asked for.
-Handle contiguous() {
-  Handle list(checked(H5Pcreate(H5P_DATASET_CREATE), "make a layout"), H5Pclose);
-  checked(H5Pset_layout(list, H5D_CONTIGUOUS), "choose a contiguous layout");
-  checked(H5Pset_alloc_time(list, H5D_ALLOC_TIME_EARLY), "choose early allocation");
-  checked(H5Pset_fill_time(list, H5D_FILL_TIME_NEVER), "choose no fill");
-  return list;
-}
-
-std::int64_t place_of(hid_t dataset) {
-  const auto address = H5Dget_offset(dataset);
-  if (address == HADDR_UNDEF) throw CheckpointError("HDF5 gave a dataset no place in the file");
-  return static_cast<std::int64_t>(address);
-}
-
-void put_attribute(hid_t object, const char* name, hid_t type, const void* value) {
-  const Handle space(checked(H5Screate(H5S_SCALAR), "describe a scalar"), H5Sclose);
-  const Handle attribute(checked(H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT), "make an attribute"), H5Aclose);
-  checked(H5Awrite(attribute, type, value), "write an attribute");
-}
-
-Handle text_type(std::size_t length) {
-  Handle type(checked(H5Tcopy(H5T_C_S1), "make a type"), H5Tclose);
-  checked(H5Tset_size(type, std::max<std::size_t>(length, 1)), "make a type");
-  checked(H5Tset_cset(type, H5T_CSET_UTF8), "make a type");
-  checked(H5Tset_strpad(type, H5T_STR_NULLPAD), "make a type");
-  return type;
-}
-
-void put_attribute(hid_t object, const char* name, const std::string& value) {
-  const auto text = value.empty() ? std::string(1, '\0') : value;
-  put_attribute(object, name, text_type(text.size()), text.data());
-}
-
-void put_attribute(hid_t object, const char* name, std::int64_t value) { put_attribute(object, name, H5T_NATIVE_INT64, &value); }
-
 Extent put_dataset(hid_t group, const char* name, hid_t type, const std::vector<hsize_t>& lengths, const void* values, std::size_t bytes) {
-  const auto space = lengths.empty() ? Handle(checked(H5Screate(H5S_SCALAR), "describe a scalar"), H5Sclose) : space_of(lengths);
+  const auto space = space_of(lengths);
   const Handle dataset(checked(H5Dcreate2(group, name, type, space, H5P_DEFAULT, contiguous(), H5P_DEFAULT), "make a dataset"), H5Dclose);
   if (bytes == 0) return {};
   checked(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values), "write a dataset");
@@ -92,7 +45,7 @@ void select_box(hid_t space, const Index& box) {
 
 void put_virtual(hid_t file, const Manifest& m, const StoredArray& array, const Handle& link_list) {
   const std::vector<hsize_t> lengths(array.shape.begin(), array.shape.end());
-  const auto space = lengths.empty() ? Handle(checked(H5Screate(H5S_SCALAR), "describe a scalar"), H5Sclose) : space_of(lengths);
+  const auto space = space_of(lengths);
   const auto type = stored_type(array.dtype);
   const Handle list(checked(H5Pcreate(H5P_DATASET_CREATE), "make a layout"), H5Pclose);
   set_fill(list, array, type);
@@ -140,12 +93,9 @@ ShardImage make_shard_image(const std::vector<std::int64_t>& run_bytes, std::int
   file.finish();
   image.bytes = file.size();
   std::sort(image.runs.begin(), image.runs.end(), [](const StoredRun& a, const StoredRun& b) { return a.offset < b.offset; });
-  std::int64_t at = 0;
-  for (const auto& run : image.runs) {
-    if (at < run.offset) image.rest.emplace_back(at, file.read(at, run.offset));
-    at = run.offset + run.bytes;
-  }
-  if (at < image.bytes) image.rest.emplace_back(at, file.read(at, image.bytes));
+  std::vector<Extent> runs;
+  for (const auto& run : image.runs) runs.push_back({run.offset, run.bytes});
+  image.rest = bytes_outside(file, std::move(runs));
   return image;
 }
 

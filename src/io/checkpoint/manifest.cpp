@@ -65,7 +65,8 @@ void check_boxes(const Manifest& m, const StoredArray& array) {
     const auto& runs = m.files[static_cast<std::size_t>(stored.file)].runs;
     const auto bytes = size * static_cast<std::int64_t>(itemsize(array.dtype));
     must(std::any_of(runs.begin(), runs.end(), [&](const StoredRun& run) {
-           return run.dtype == array.dtype && stored.offset >= run.offset && stored.offset + bytes <= run.offset + run.bytes;
+           return run.dtype == array.dtype && stored.offset >= run.offset && stored.offset + bytes <= run.offset + run.bytes &&
+                  (stored.offset - run.offset) % static_cast<std::int64_t>(itemsize(array.dtype)) == 0;
          }), fmt::format("{} has the box {} outside its file", array.name, to_string(stored.box)));
   }
   must(elements == array.shape.num_elements(), fmt::format("the boxes of {} are {} elements, and it has {}", array.name, elements, array.shape.num_elements()));
@@ -147,6 +148,21 @@ Manifest read(const ManifestParts& parts) {
 const StoredArray* Manifest::find(const std::string& name) const {
   const auto found = std::find_if(arrays.begin(), arrays.end(), [&](const StoredArray& array) { return array.name == name; });
   return found == arrays.end() ? nullptr : &*found;
+}
+
+const StoredArray& Manifest::array(const std::string& name) const {
+  if (const auto* const found = find(name)) return *found;
+  std::vector<std::string> names;
+  for (const auto& array : arrays) names.push_back(array.name);
+  throw CheckpointError(names.empty() ? fmt::format("step {} has no arrays", step) : fmt::format("step {} has no array {}; it has {}", step, name, some_of(names)));
+}
+
+std::string some_of(const std::vector<std::string>& names) {
+  constexpr std::size_t most_names = 8;
+  const auto shown = names.size() > most_names + 1 ? most_names : names.size();
+  std::string text;
+  for (std::size_t i = 0; i < shown; ++i) text += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
+  return shown < names.size() ? fmt::format("{} and {} more", text, names.size() - shown) : text;
 }
 
 ManifestParts encode(const Manifest& m) {

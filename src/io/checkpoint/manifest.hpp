@@ -77,7 +77,12 @@ struct Manifest {
   }
   /// Local. The array of that name, if there is one.
   const StoredArray* find(const std::string& name) const;
+  /// Local. The same. Throws: CheckpointError with names that are there.
+  const StoredArray& array(const std::string& name) const;
 };
+
+/// Local. `w, b and 3 more`.
+std::string some_of(const std::vector<std::string>& names);
 
 /// Local. The parts of a manifest as they lie in the index: JSON text, [boxes,2] int64 (file, offset), [.,2] int64 (start and stop of each axis of each box), uint32.
 struct ManifestParts {

@@ -10,8 +10,11 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   meshwise::command::add_plan(app);
   meshwise::command::add_calibrate(app);
+  meshwise::command::add_checkpoint(app);
   try {
     app.parse(argc, argv);
+  } catch (const CLI::RuntimeError& error) {  // a subcommand's own exit code
+    return error.get_exit_code();
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   } catch (const meshwise::Error& error) {
