@@ -33,7 +33,7 @@ auto uninterrupted(Call&& call) {
 }  // namespace
 
 void throw_disk_error(int error, std::string_view action, const std::string& path) {
-  throw CheckpointError(fmt::format("cannot {} '{}': {}", action, path, system_reason(error, path)));
+  throw DiskError(fmt::format("cannot {} '{}': {}", action, path, system_reason(error, path)), error);
 }
 
 DiskFile DiskFile::create(const std::string& path) {
