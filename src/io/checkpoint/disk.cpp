@@ -151,8 +151,12 @@ void exchange_entries(const std::string& a, const std::string& b) {
 
 bool remove_all(const std::string& path) noexcept {
   std::error_code error;
-  std::filesystem::remove_all(path, error);
-  return !error;
+  // What was interrupted, or failed for once, gets on the second time.
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    std::filesystem::remove_all(path, error);
+    if (!error) return true;
+  }
+  return false;
 }
 
 }  // namespace meshwise::detail
