@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cstring>
+#include <filesystem>
 
 #include <nlohmann/json.hpp>
 
@@ -9,6 +10,7 @@
 
 #include "io/checkpoint/crc32c.hpp"
 #include "io/checkpoint/disk.hpp"
+#include "io/checkpoint/steps.hpp"
 #include "meshwise/base/error.hpp"
 
 namespace meshwise::detail {
@@ -33,7 +35,7 @@ std::string hex(std::uint32_t crc) { return fmt::format("{:08x}", crc); }
 std::uint32_t crc_of(const std::string& text) {
   std::uint32_t crc = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), crc, 16);
-  if (error != std::errc() || end != text.data() + text.size() || text.size() != 8) throw CheckpointError(fmt::format("COMMIT has '{}' for a checksum", text));
+  if (error != std::errc() || end != text.data() + text.size() || text.size() != 8 || hex(crc) != text) throw CheckpointError(fmt::format("COMMIT has '{}' for a checksum", text));
   return crc;
 }
 
@@ -111,6 +113,8 @@ Commit read_commit(const std::string& folder) {
 }
 
 ManifestParts read_manifest_parts(const std::string& folder, const Commit& commit) {
+  if (const auto named = step_of(std::filesystem::path(folder).filename().string()); named && *named != commit.step)
+    throw CheckpointError(fmt::format("'{}' holds step {}", folder, commit.step));
   const auto& index = commit.files[0];
   if (index.bytes > largest_index) throw CheckpointError(fmt::format("the index is said to be {} bytes long", index.bytes));
   std::vector<std::byte> bytes(static_cast<std::size_t>(index.bytes));

@@ -71,6 +71,9 @@ void check_step_free(const SaveRequest& request) {
   if (!std::filesystem::exists(path)) return;
   try {
     read_commit(path);
+  } catch (const DiskError& e) {
+    if (e.code != ENOENT) throw;  // it may be whole
+    return;
   } catch (const CheckpointError&) {
     return;  // of no use to anyone: it is replaced
   }
