@@ -8,6 +8,8 @@ foreach(line IN LISTS lines)
   string(REGEX REPLACE "^[$] meshwise " "" arguments "${line}")
   separate_arguments(arguments UNIX_COMMAND "${arguments}")
   execute_process(COMMAND ${PROGRAM} ${arguments} OUTPUT_VARIABLE output ERROR_VARIABLE output RESULT_VARIABLE rc)
+  # HDF5 writes times into its files, so no two of them have the same checksum.
+  string(REGEX REPLACE "checksum is [0-9a-f]+, and (was|it says) [0-9a-f]+" "checksum is ~, and \\1 ~" output "${output}")
   string(APPEND found "${line}\n${output}")
   if(NOT rc EQUAL 0)
     string(APPEND found "[exit ${rc}]\n")

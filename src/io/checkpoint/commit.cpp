@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cstring>
 #include <filesystem>
+#include <system_error>
 
 #include <nlohmann/json.hpp>
 
@@ -19,7 +20,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-constexpr std::int64_t largest_index = std::int64_t{1} << 40;
+constexpr std::int64_t largest_commit = std::int64_t{1} << 30, largest_index = std::int64_t{1} << 40;
 constexpr std::string_view seal = "crc32c=";
 
 json to_json(const Extent& extent) { return {extent.offset, extent.bytes}; }
@@ -48,7 +49,7 @@ Commit::File file_of(const json& j) {
 }
 
 template <class T>
-void take(const std::vector<std::byte>& index, const Extent& extent, std::vector<T>& values) {
+void take(std::span<const std::byte> index, const Extent& extent, std::vector<T>& values) {
   values.resize(static_cast<std::size_t>(extent.bytes) / sizeof(T));
   if (!values.empty()) std::memcpy(values.data(), index.data() + extent.offset, values.size() * sizeof(T));
 }
@@ -103,8 +104,23 @@ Commit decode_commit(const std::string& text) {
   }
 }
 
+std::string read_commit_text(const std::string& folder) {
+  const auto path = folder + "/COMMIT";
+  std::error_code error;
+  if (std::filesystem::status(path, error).type() == std::filesystem::file_type::not_found)
+    throw CheckpointError(fmt::format("'{}' has no COMMIT: it is no step, or one that was never finished", folder));
+  return read_text(path, largest_commit);
+}
+
 Commit read_commit(const std::string& folder) {
-  auto commit = decode_commit(read_text(folder + "/COMMIT", largest_commit));
+  const auto text = read_commit_text(folder);
+  const auto commit = [&] {
+    try {
+      return decode_commit(text);
+    } catch (const CheckpointError& e) {
+      throw CheckpointError(fmt::format("'{}': {}", folder, e.what()));
+    }
+  }();
   for (const auto& file : commit.files) {
     const auto size = DiskFile::open(folder + "/" + file.name).size();
     if (size != file.bytes) throw CheckpointError(fmt::format("'{}/{}' is {} bytes long, and was {}", folder, file.name, size, file.bytes));
@@ -112,21 +128,31 @@ Commit read_commit(const std::string& folder) {
   return commit;
 }
 
-ManifestParts read_manifest_parts(const std::string& folder, const Commit& commit) {
-  if (const auto named = step_of(std::filesystem::path(folder).filename().string()); named && *named != commit.step)
-    throw CheckpointError(fmt::format("'{}' holds step {}", folder, commit.step));
+std::vector<std::byte> read_index(const std::string& folder, const Commit& commit) {
   const auto& index = commit.files[0];
   if (index.bytes > largest_index) throw CheckpointError(fmt::format("the index is said to be {} bytes long", index.bytes));
   std::vector<std::byte> bytes(static_cast<std::size_t>(index.bytes));
   DiskFile::open(folder + "/" + index.name).read(bytes, 0);
+  return bytes;
+}
+
+ManifestParts parts_of(std::span<const std::byte> index, const Commit& commit) {
+  ManifestParts parts;
+  parts.text.assign(reinterpret_cast<const char*>(index.data()) + commit.text.offset, static_cast<std::size_t>(commit.text.bytes));
+  take(index, commit.places, parts.places);
+  take(index, commit.ranges, parts.ranges);
+  take(index, commit.checksums, parts.checksums);
+  return parts;
+}
+
+ManifestParts read_manifest_parts(const std::string& folder, const Commit& commit) {
+  if (const auto named = step_of(std::filesystem::path(folder).filename().string()); named && *named != commit.step)
+    throw CheckpointError(fmt::format("'{}' holds step {}", folder, commit.step));
+  const auto& index = commit.files[0];
+  const auto bytes = read_index(folder, commit);
   if (const auto crc = crc32c(bytes); crc != index.checksum)
     throw CheckpointError(fmt::format("'{}/{}' is damaged: its checksum is {}, and was {}", folder, index.name, hex(crc), hex(index.checksum)));
-  ManifestParts parts;
-  parts.text.assign(reinterpret_cast<const char*>(bytes.data()) + commit.text.offset, static_cast<std::size_t>(commit.text.bytes));
-  take(bytes, commit.places, parts.places);
-  take(bytes, commit.ranges, parts.ranges);
-  take(bytes, commit.checksums, parts.checksums);
-  return parts;
+  return parts_of(bytes, commit);
 }
 
 Manifest read_manifest(const std::string& folder) { return decode(read_manifest_parts(folder, read_commit(folder))); }

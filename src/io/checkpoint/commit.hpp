@@ -30,11 +30,14 @@ std::string encode(const Commit& commit);
 /// Local. Throws: CheckpointError when the text isn't whole, or is of another version.
 Commit decode_commit(const std::string& text);
 
-/// Local. More bytes than a COMMIT has.
-inline constexpr std::int64_t largest_commit = std::int64_t{1} << 30;
+/// Local. The text of a step's COMMIT. Throws: CheckpointError.
+std::string read_commit_text(const std::string& folder);
 /// Local. Reads a step's COMMIT and looks whether its files are there, each with its size. Throws: CheckpointError naming the file.
 Commit read_commit(const std::string& folder);
 
+/// Local. The index's bytes, whatever they are, and the parts of the manifest that lie in them. Throws: CheckpointError.
+std::vector<std::byte> read_index(const std::string& folder, const Commit& commit);
+ManifestParts parts_of(std::span<const std::byte> index, const Commit& commit);
 /// Local. Reads the index, compares its checksum, and hands back the manifest's parts; libhdf5 is not asked. Throws: CheckpointError.
 ManifestParts read_manifest_parts(const std::string& folder, const Commit& commit);
 Manifest read_manifest(const std::string& folder);

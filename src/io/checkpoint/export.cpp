@@ -1,6 +1,8 @@
 #include "io/checkpoint/export.hpp"
 
 #include <bit>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -42,6 +44,9 @@ class Output {
 
  private:
   static Draft draft_of(const std::string& name) {
+    const auto folder = std::filesystem::path(name).parent_path();
+    std::error_code error;
+    if (!folder.empty() && !std::filesystem::is_directory(folder, error)) throw CheckpointError(fmt::format("cannot write '{}': there is no folder '{}'", name, folder.string()));
     try {
       Draft draft;
       draft.target = replaced_file(name);

@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -32,7 +33,7 @@ class Verifier {
   VerifyReport run() {
     if (!read_commit()) return std::move(report_);
     for (const auto& file : commit_.files) total_ += file.bytes;
-    read_index();
+    check_index();
     for (std::size_t k = 1; k < commit_.files.size(); ++k) check_shard_file(k);
     return std::move(report_);
   }
@@ -61,7 +62,7 @@ class Verifier {
 
   bool read_commit() {
     return try_to("COMMIT", [&] {
-      const auto text = read_text(folder_ + "/COMMIT", largest_commit);
+      const auto text = read_commit_text(folder_);
       commit_ = decode_commit(text);
       report_.step = commit_.step;
       report_.files = 1;
@@ -74,14 +75,15 @@ class Verifier {
   }
 
   // Nothing else says which values a block holds, or what its checksum was.
-  void read_index() {
+  void check_index() {
     const auto& entry = commit_.files[0];
     try_to(entry.name, [&] {
       ++report_.files;
-      check_size(DiskFile::open(folder_ + "/" + entry.name), entry);
-      auto parts = read_manifest_parts(folder_, commit_);
+      if (const auto size = open(entry).size(); size != entry.bytes) throw CheckpointError(wrong_length(size, entry));
+      const auto index = detail::read_index(folder_, commit_);
       count(entry.bytes);
-      auto manifest = decode(parts);
+      if (const auto checksum = crc32c(index); checksum != entry.checksum) throw CheckpointError(checksums_differ(checksum, entry.checksum));
+      auto manifest = decode(parts_of(index, commit_));
       if (manifest.step != commit_.step || manifest.uuid != commit_.uuid) throw CheckpointError("it belongs to another save than COMMIT");
       if (manifest.files.size() + 1 != commit_.files.size()) throw CheckpointError("it names other files than COMMIT");
       for (std::size_t k = 0; k < manifest.files.size(); ++k) {
@@ -96,9 +98,13 @@ class Verifier {
     });
   }
 
-  static void check_size(const DiskFile& file, const Commit::File& entry) {
-    if (const auto size = file.size(); size != entry.bytes) throw CheckpointError(fmt::format("it is {} bytes long, and was {}", size, entry.bytes));
+  DiskFile open(const Commit::File& entry) const {
+    std::error_code error;
+    if (std::filesystem::status(folder_ + "/" + entry.name, error).type() == std::filesystem::file_type::not_found) throw CheckpointError("it is missing");
+    return DiskFile::open(folder_ + "/" + entry.name);
   }
+
+  static std::string wrong_length(std::int64_t size, const Commit::File& entry) { return fmt::format("it is {} bytes long, and was {}", size, entry.bytes); }
 
   std::vector<std::string> arrays_in(std::size_t k, std::int64_t from, std::int64_t to) const {
     if (!manifest_) return {};
@@ -110,7 +116,7 @@ class Verifier {
     std::optional<DiskFile> file;
     std::int64_t size = 0;
     try {
-      file.emplace(DiskFile::open(folder_ + "/" + entry.name));
+      file.emplace(open(entry));
       size = file->size();
       ++report_.files;
     } catch (const CheckpointError& e) {
@@ -118,7 +124,7 @@ class Verifier {
     }
     if (size != entry.bytes) {
       const auto end = std::min(size, entry.bytes);
-      add(entry.name, fmt::format("it is {} bytes long, and was {}", size, entry.bytes), arrays_in(k, end, to_the_end), end, std::abs(size - entry.bytes));
+      add(entry.name, wrong_length(size, entry), arrays_in(k, end, to_the_end), end, std::abs(size - entry.bytes));
     }
     auto runs = entry.runs;
     std::sort(runs.begin(), runs.end(), [](const Extent& a, const Extent& b) { return a.offset < b.offset; });

@@ -47,8 +47,9 @@ std::string find_step(const std::string& path, const std::string& step) {
   if (steps.empty()) throw CheckpointError(fmt::format("'{}' has no steps", path));
   if (!step.empty()) {
     if (const auto found = steps.find(parse_step(step)); found != steps.end()) return found->second;
-    throw CheckpointError(fmt::format("'{}' has no step {}; it has {}{} to {}", path, parse_step(step), steps.size() == 1 ? "" : fmt::format("{}, ", steps.size()),
-                                      steps.begin()->first, steps.rbegin()->first));
+    std::vector<std::string> numbers;
+    for (const auto& [number, folder] : steps) numbers.push_back(std::to_string(number));
+    throw CheckpointError(fmt::format("'{}' has no step {}; it has {}", path, parse_step(step), detail::some_of(numbers)));
   }
   for (auto entry = steps.rbegin(); entry != steps.rend(); ++entry) {
     try {

@@ -52,7 +52,7 @@ std::string counted(std::int64_t count, const std::string& what);
 /// Local. `loss=0.5, size=3`.
 std::string metrics_text(const std::map<std::string, double>& metrics);
 void print_json(const ordered_json& value);
-/// Local. A number; those that JSON lacks as text: `inf`, `-inf`, `nan`.
+/// Local. A number; those that JSON lacks as text, as in manifests: `NaN`, `Infinity`, `-Infinity`.
 ordered_json json_number(double value);
 
 /// Local. A line on a terminal's standard error about what takes more than a second.

@@ -43,7 +43,7 @@ std::string counted(std::int64_t count, const std::string& what) { return fmt::f
 
 std::string metrics_text(const std::map<std::string, double>& metrics) {
   std::string text;
-  for (const auto& [name, value] : metrics) text += fmt::format("{}{}={}", text.empty() ? "" : ", ", name, value);
+  for (const auto& [name, value] : metrics) text += fmt::format("{}{}={:.6g}", text.empty() ? "" : ", ", name, value);
   return text;
 }
 
@@ -51,7 +51,7 @@ void print_json(const ordered_json& value) { fmt::print("{}\n", value.dump(2, ' 
 
 ordered_json json_number(double value) {
   if (std::isfinite(value)) return value;
-  return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
+  return std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
 }
 
 Bar::Bar(std::string what)
