@@ -26,7 +26,7 @@ using Texts = std::vector<std::string>;
 // An attribute by plain calls; no count: a scalar.
 template <class T>
 void put(hid_t object, const char* name, hid_t type, const std::vector<T>& values, bool is_scalar = false) {
-  const hsize_t count = values.size();
+  const hsize_t count = values.size() * sizeof(T) / H5Tget_size(type);
   const auto space = is_scalar ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &count, nullptr);
   const auto attribute = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
   if (count > 0) { EXPECT_GE(H5Awrite(attribute, type, values.data()), 0) << name; }

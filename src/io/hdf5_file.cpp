@@ -42,7 +42,7 @@ void list(hid_t group, const std::string& prefix, int depth, std::vector<std::st
     const auto path = prefix + "/" + buffer;
     const Handle object(H5Oopen(group, buffer, H5P_DEFAULT), H5Oclose);
     if (!object.is_open()) {
-      found.push_back(path + " (a link to nothing)");
+      found.push_back(path + why_not_open(group, buffer));
     } else if (H5Iget_type(object) == H5I_DATASET) {
       found.push_back(path + " " + description(object));
     } else if (H5Iget_type(object) == H5I_GROUP) {
@@ -63,6 +63,13 @@ std::string longest_existing(hid_t file, const std::string& name) {
 }
 
 }  // namespace
+
+std::string why_not_open(hid_t group, const std::string& name) {
+  const auto reason = hdf5_reason();
+  if (H5Oexists_by_name(group, name.c_str(), H5P_DEFAULT) <= 0) return " (a link to nothing)";
+  if (reason.find("version") == std::string::npos) return fmt::format(" (cannot be opened: {})", reason);
+  return fmt::format(" (cannot be opened: {}; a newer HDF5 wrote it: h5py.File with libver=('earliest', 'v110') writes what this program's reads)", reason);
+}
 
 Handle access_list() {
   Handle list(checked(H5Pcreate(H5P_FILE_ACCESS), "make an access list"), H5Pclose);
@@ -160,9 +167,9 @@ void remove_link(hid_t file, const std::string& name) {
 Dataset open_dataset(hid_t file, const std::string& name) {
   Handle object(H5Oopen(file, name.c_str(), H5P_DEFAULT), H5Oclose);
   if (!object.is_open()) {
-    const auto reason = hdf5_reason();
+    const auto reason = why_not_open(file, name);
     if (longest_existing(file, name) != name) throw CheckpointError("there is no such dataset; " + contents(file));
-    throw CheckpointError(fmt::format("the dataset cannot be opened: {}; {}", reason, contents(file)));
+    throw CheckpointError(fmt::format("there is {}{}; {}", name, reason, contents(file)));
   }
   if (H5Iget_type(object) != H5I_DATASET) throw CheckpointError("that is a group, not a dataset; " + contents(object, name));
   const Handle type(checked(H5Dget_type(object), "read the element type"), H5Tclose);

@@ -66,6 +66,8 @@ std::string normalized_name(const std::string& name);
 std::string object_name(const std::string& name);
 /// Local. Whether there is something of that name. Throws: CheckpointError.
 bool exists(hid_t file, const std::string& name);
+/// Local. ` (a link to nothing)`: right after something could not be opened, why, in words.
+std::string why_not_open(hid_t group, const std::string& name);
 /// Local. `string[12][3]`: what a dataset is, in words.
 std::string description(hid_t dataset);
 

@@ -50,7 +50,7 @@ class Reader {
 
   std::optional<Node> node(hid_t parent, const std::string& name, const std::string& path) {
     const Handle object(H5Oopen(parent, name.c_str(), H5P_DEFAULT), H5Oclose);
-    if (!object.is_open()) return unreadable(path + " (a link to nothing)");
+    if (!object.is_open()) return unreadable(path + why_not_open(parent, name));
     const auto type = H5Iget_type(object);
     if (type == H5I_GROUP) return group(object, path);
     if (type != H5I_DATASET) return {};  // a named type holds no values

@@ -73,7 +73,7 @@ class NpyFile {
   void read_box(const Region& region, const Index& box, const LocalArray& out) {
     const auto dtype = header_.found.dtype;
     const auto item = static_cast<std::int64_t>(itemsize(dtype));
-    if (staging_.size() == 0) staging_ = LocalArray({most_staged / item}, dtype);
+    if (!staging_.block()) staging_ = LocalArray({most_staged / item}, dtype);
     std::int64_t first = 0;
     auto steps = strides_;
     for (std::size_t d = 0; d < steps.size(); ++d) {
