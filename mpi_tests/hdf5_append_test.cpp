@@ -52,7 +52,8 @@ TEST(Hdf5Append, GrowsAlongEveryAxis) {
       const auto end = shape[axis];
       const std::vector<std::int64_t> cuts{0, 2, 2, 3, end};
       for (std::size_t i = 0; i + 1 < cuts.size(); ++i)
-        append(file, name, slab(shape, dtype, axis, cuts[i], cuts[i + 1], all[(i * 3 + static_cast<std::size_t>(axis)) % all.size()]), i % 2 ? axis : axis - 3);
+        append(file, name, slab(shape, dtype, axis, cuts[i], cuts[i + 1], all[(i * 3 + static_cast<std::size_t>(axis)) % all.size()]),
+               i % 2 ? axis : axis - 3);
       expect_stored(file, name, shape, dtype);
       expect_test_values(read(file, name, line(P("x"))), shape, dtype, line(P("x")));
     }
@@ -101,8 +102,10 @@ TEST(Hdf5Append, EmptyFirstAndStridedShards) {
 }
 
 // Another program's: compressed, big-endian, chunks that no shard's edge falls on, and a largest length.
-void make_extensible(const std::string& file, const std::string& name, const Shape& shape, const Shape& most, Dtype dtype, hid_t type, const Shape& chunks) {
-  const auto open = std::filesystem::exists(file) ? H5Fopen(file.c_str(), H5F_ACC_RDWR, H5P_DEFAULT) : H5Fcreate(file.c_str(), H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT);
+void make_extensible(const std::string& file, const std::string& name, const Shape& shape, const Shape& most, Dtype dtype, hid_t type,
+                     const Shape& chunks) {
+  const auto open = std::filesystem::exists(file) ? H5Fopen(file.c_str(), H5F_ACC_RDWR, H5P_DEFAULT)
+                                                  : H5Fcreate(file.c_str(), H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT);
   const std::vector<hsize_t> lengths(shape.begin(), shape.end()), pieces(chunks.begin(), chunks.end());
   std::vector<hsize_t> largest;
   for (const auto n : most) largest.push_back(n < 0 ? H5S_UNLIMITED : static_cast<hsize_t>(n));
@@ -130,13 +133,15 @@ TEST(Hdf5Append, CompressedBigEndianAndToALargestLength) {
     make_extensible(file, "/x", {5, 9}, {-1, 9}, Dtype::float64, H5T_IEEE_F64BE, {4, 5});
     make_extensible(file, "/limited", {5, 9}, {12, 9}, Dtype::int32, H5T_STD_I32LE, {4, 5});
   });
-  for (std::int64_t row = 5; row < 26; row += 7) append(file, "/x", slab({26, 9}, Dtype::float64, 0, row, row + 7, line(row % 2 ? P("x") : P(nullptr, "x"))));
+  for (std::int64_t row = 5; row < 26; row += 7)
+    append(file, "/x", slab({26, 9}, Dtype::float64, 0, row, row + 7, line(row % 2 ? P("x") : P(nullptr, "x"))));
   expect_test_values(read(file, "/x", line(P("x"))), {26, 9}, Dtype::float64, line(P("x")));
   append(file, "/limited", slab({12, 9}, Dtype::int32, 0, 5, 12, line(P("x"))));
   expect_test_values(read(file, "/limited", line(P("x"))), {12, 9}, Dtype::int32, line(P("x")));
   EXPECT_HAS(error_everywhere<mw::CheckpointError>([&] { append(file, "/limited", slab({13, 9}, Dtype::int32, 0, 12, 13, line(P()))); }),
              "the dataset int32[12,9] cannot grow to 13 along axis 0: 12 is its largest length there");
-  EXPECT_HAS(error_everywhere<mw::CheckpointError>([&] { append(file, "/x", slab({26, 10}, Dtype::float64, 1, 9, 10, line(P())), 1); }), "9 is its largest length there");
+  EXPECT_HAS(error_everywhere<mw::CheckpointError>([&] { append(file, "/x", slab({26, 10}, Dtype::float64, 1, 9, 10, line(P())), 1); }),
+             "9 is its largest length there");
 }
 
 class Hdf5AppendErrors : public testing::Test {
@@ -159,7 +164,8 @@ class Hdf5AppendErrors : public testing::Test {
 
 TEST_F(Hdf5AppendErrors, WhatDoesNotFit) {
   const auto rows = line(P("x"));
-  EXPECT_HAS(refuse<mw::ShapeError>(file_, "/x", test_array({2, 5}, Dtype::int32, rows)), "the dataset is int32[9,4], x is int32[2@x,5]; all lengths but that of axis 0 must be equal");
+  EXPECT_HAS(refuse<mw::ShapeError>(file_, "/x", test_array({2, 5}, Dtype::int32, rows)),
+             "the dataset is int32[9,4], x is int32[2@x,5]; all lengths but that of axis 0 must be equal");
   EXPECT_HAS(refuse<mw::ShapeError>(file_, "/x", test_array({4}, Dtype::int32, rows)), "the dataset is int32[9,4]");
   EXPECT_HAS(refuse<mw::ShapeError>(file_, "/x", test_array({}, Dtype::int32, line(P()))), "a scalar has no axis");
   EXPECT_HAS(refuse<mw::DtypeError>(file_, "/x", test_array({2, 4}, Dtype::int64, rows)), "x.astype(int32) converts");
@@ -173,13 +179,16 @@ TEST_F(Hdf5AppendErrors, WhatDoesNotFit) {
   refuse<mw::DonatedError>(file_, "/x", gone);
   if (mw::process_count() == 1) return;
   const auto mine = test_array({2, 4}, Dtype::int32, rows);
-  EXPECT_HAS(error_everywhere<mw::MismatchError>([&] { append(file_, mw::process_index() == 1 ? "/y" : "/x", mine); }), "rank 1: io::append(");
+  EXPECT_HAS(error_everywhere<mw::MismatchError>([&] { append(file_, mw::process_index() == 1 ? "/y" : "/x", mine); }),
+             "rank 1: io::append(");
 }
 
 // A full disk, by a limit on the size of files, on the rank that lengthens the dataset or on one that writes later.
 TEST_F(Hdf5AppendErrors, NoRoomOnOneRankOrAll) {
   const auto n = mw::devices().size();
-  const auto big = mw::make_array_from_callback({128 * n, 1024, 1}, mw::float32, line(P("x")), [](const Index&, mw::LocalArray& out) { std::memset(out.data(), 1, static_cast<std::size_t>(out.nbytes())); });
+  const auto big = mw::make_array_from_callback({128 * n, 1024, 1}, mw::float32, line(P("x")), [](const Index&, mw::LocalArray& out) {
+    std::memset(out.data(), 1, static_cast<std::size_t>(out.nbytes()));
+  });
   const auto rows = slab({9 + 20000 * n, 4}, Dtype::int32, 0, 9, 9 + 20000 * n, line(P("x")));
   std::signal(SIGXFSZ, SIG_IGN);
   for (const auto on : {std::int64_t{-1}, std::int64_t{0}, mw::process_count() - 1}) {

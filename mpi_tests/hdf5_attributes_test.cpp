@@ -29,7 +29,9 @@ void put(hid_t object, const char* name, hid_t type, const std::vector<T>& value
   const hsize_t count = values.size() * sizeof(T) / H5Tget_size(type);
   const auto space = is_scalar ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &count, nullptr);
   const auto attribute = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
-  if (count > 0) { EXPECT_GE(H5Awrite(attribute, type, values.data()), 0) << name; }
+  if (count > 0) {
+    EXPECT_GE(H5Awrite(attribute, type, values.data()), 0) << name;
+  }
   H5Aclose(attribute);
   H5Sclose(space);
 }
@@ -59,8 +61,9 @@ TEST(Hdf5Attributes, OfEveryKindThatOthersWrite) {
     const auto truth = bool_type();
     put<signed char>(x, "true", truth, {1}, true);
     put<signed char>(x, "truths", truth, {1, 0, 1});
-    const auto padded = text_type(6, H5T_STR_SPACEPAD), full = text_type(3, H5T_STR_NULLPAD), ended = text_type(8, H5T_STR_NULLTERM, H5T_CSET_UTF8),
-               variable = text_type(H5T_VARIABLE, H5T_STR_NULLTERM, H5T_CSET_UTF8), complex = complex_type(H5T_NATIVE_FLOAT);
+    const auto padded = text_type(6, H5T_STR_SPACEPAD), full = text_type(3, H5T_STR_NULLPAD),
+               ended = text_type(8, H5T_STR_NULLTERM, H5T_CSET_UTF8), variable = text_type(H5T_VARIABLE, H5T_STR_NULLTERM, H5T_CSET_UTF8),
+               complex = complex_type(H5T_NATIVE_FLOAT);
     put<char>(x, "padded", padded, {'k', ' ', 'm', ' ', ' ', ' '}, true);
     put<char>(x, "full", full, {'a', 'b', 'c', 'd', 0, 0});
     put<char>(x, "ended", ended, {'\xc2', '\xb0', 'C', 0, 'x', 'y', 'z', 'w'}, true);
@@ -79,9 +82,23 @@ TEST(Hdf5Attributes, OfEveryKindThatOthersWrite) {
     H5Oclose(root);
     for (const auto type : {truth, padded, full, ended, variable, complex}) H5Tclose(type);
   });
-  const Attributes expected{{"big", Integers{-5, 300}}, {"half", 0.5}, {"one", Reals{0.25}}, {"huge", {}}, {"large", std::int64_t{1} << 62}, {"empty", Integers{}},
-                            {"true", true}, {"truths", Integers{1, 0, 1}}, {"padded", std::string("k m")}, {"full", Texts{"abc", "d"}}, {"ended", std::string("\xc2\xb0""C")},
-                            {"variable", std::string("a text of any length")}, {"variables", Texts{"", "\xc2\xb5s"}}, {"complex", {}}, {"matrix", {}}, {"without a shape", {}}};
+  const Attributes expected{{"big", Integers{-5, 300}},
+                            {"half", 0.5},
+                            {"one", Reals{0.25}},
+                            {"huge", {}},
+                            {"large", std::int64_t{1} << 62},
+                            {"empty", Integers{}},
+                            {"true", true},
+                            {"truths", Integers{1, 0, 1}},
+                            {"padded", std::string("k m")},
+                            {"full", Texts{"abc", "d"}},
+                            {"ended", std::string("\xc2\xb0"
+                                                  "C")},
+                            {"variable", std::string("a text of any length")},
+                            {"variables", Texts{"", "\xc2\xb5s"}},
+                            {"complex", {}},
+                            {"matrix", {}},
+                            {"without a shape", {}}};
   const auto found = read_attributes(file, "g/x");
   for (const auto& [name, value] : expected) EXPECT_TRUE(found.contains(name) && found.at(name) == value) << name;
   EXPECT_EQ(found.size(), expected.size());
@@ -97,8 +114,17 @@ TEST(Hdf5Attributes, OfEveryKindThatOthersWrite) {
   EXPECT_TRUE(std::holds_alternative<std::monostate>(again.at("matrix")));
 }
 
-const Attributes ours{{"steps", std::int64_t{-7}}, {"rate", 1e-3}, {"nan", std::numeric_limits<double>::infinity()}, {"trained", true}, {"units", std::string("\xc2\xb5m, and \"words\"")}, {"", std::monostate()},
-                      {"shape", Integers{std::numeric_limits<std::int64_t>::min(), 0, 5}}, {"weights", Reals{0.5, -0.0}}, {"names", Texts{"a", "", "a longer one"}}, {"none", Texts{}}, {"void", Reals{}}};
+const Attributes ours{{"steps", std::int64_t{-7}},
+                      {"rate", 1e-3},
+                      {"nan", std::numeric_limits<double>::infinity()},
+                      {"trained", true},
+                      {"units", std::string("\xc2\xb5m, and \"words\"")},
+                      {"", std::monostate()},
+                      {"shape", Integers{std::numeric_limits<std::int64_t>::min(), 0, 5}},
+                      {"weights", Reals{0.5, -0.0}},
+                      {"names", Texts{"a", "", "a longer one"}},
+                      {"none", Texts{}},
+                      {"void", Reals{}}};
 
 TEST(Hdf5Attributes, WhatIsWrittenComesBackAndReplaces) {
   const Folder folder;
@@ -151,7 +177,8 @@ TEST(Hdf5Attributes, WhatCannotBe) {
   refuse(file, "/x", {{"steps", true}, {"", true}}, "an attribute needs a name");
   refuse(file, "/x", {{"steps", true}, {"z", std::string("a\0b", 3)}}, "cannot hold a zero byte");
   refuse(file, "/x", {{"steps", true}, {"z", Reals(10000)}}, "cannot write the attribute '.meshwise-unfinished-z'");
-  EXPECT_HAS(error_everywhere<mw::CheckpointError>([&] { read_attributes(file, "/y"); }), fmt::format("io::read_attributes('{}', '/y'): rank 0: there is no /y", file));
+  EXPECT_HAS(error_everywhere<mw::CheckpointError>([&] { read_attributes(file, "/y"); }),
+             fmt::format("io::read_attributes('{}', '/y'): rank 0: there is no /y", file));
   std::signal(SIGXFSZ, SIG_IGN);
   rlimit limit{};
   getrlimit(RLIMIT_FSIZE, &limit);

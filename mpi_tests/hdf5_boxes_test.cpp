@@ -31,7 +31,8 @@ using mw::io::ReadOptions;
 std::int64_t length(mw::Range range, std::int64_t step) { return (range.size() + step - 1) / step; }
 
 // This rank's shards of x are the elements box.start + k * step of the test array of `shape`.
-void expect_elements(const mw::Array& x, const Shape& shape, const Index& box, const std::vector<std::int64_t>& steps, const mw::Sharding& sharding) {
+void expect_elements(const mw::Array& x, const Shape& shape, const Index& box, const std::vector<std::int64_t>& steps,
+                     const mw::Sharding& sharding) {
   Shape wanted;
   for (std::int64_t d = 0; d < shape.ndim(); ++d) wanted.push_back(length(box[d], steps[static_cast<std::size_t>(d)]));
   ASSERT_EQ(x.shape(), wanted);
@@ -65,9 +66,11 @@ TEST(Hdf5Boxes, EveryLayoutContiguousAndCompressed) {
   const std::vector<std::int64_t> ones{1, 1, 1};
   for (const auto* name : {"/plain", "/chunks"})
     for (const auto& sharding : layouts(3)) {
-      for (const auto& box : {Index{{2, 11}, {1, 5}, {0, 5}}, Index{{0, 13}, {5, 6}, {4, 5}}, Index{{7, 8}, {0, 6}, {0, 5}}, Index{{3, 3}, {0, 6}, {1, 2}}}) {
+      for (const auto& box :
+           {Index{{2, 11}, {1, 5}, {0, 5}}, Index{{0, 13}, {5, 6}, {4, 5}}, Index{{7, 8}, {0, 6}, {0, 5}}, Index{{3, 3}, {0, 6}, {1, 2}}}) {
         expect_elements(read(file, name, sharding, {.box = box}), shape, box, ones, sharding);
-        for (const auto& steps : {std::vector<std::int64_t>{2, 1, 1}, std::vector<std::int64_t>{3, 2, 4}, std::vector<std::int64_t>{1, 1, 100}})
+        for (const auto& steps :
+             {std::vector<std::int64_t>{2, 1, 1}, std::vector<std::int64_t>{3, 2, 4}, std::vector<std::int64_t>{1, 1, 100}})
           expect_elements(read(file, name, sharding, {.box = box, .steps = steps}), shape, box, steps, sharding);
       }
       expect_elements(read(file, name, sharding, {.steps = {5, 1, 2}}), shape, Index::whole(shape), {5, 1, 2}, sharding);

@@ -16,8 +16,9 @@ constexpr char kind[] = "hdf5";
 using Hdf5Foreign = support::ForeignFiles<kind>;
 
 const Shape shape{13, 6};
-const std::vector<Dtype> numpy_dtypes{Dtype::bool_,  Dtype::int8,   Dtype::int16,   Dtype::int32,   Dtype::int64,   Dtype::uint8,     Dtype::uint16,
-                                      Dtype::uint32, Dtype::uint64, Dtype::float16, Dtype::float32, Dtype::float64, Dtype::complex64, Dtype::complex128};
+const std::vector<Dtype> numpy_dtypes{Dtype::bool_,   Dtype::int8,    Dtype::int16,     Dtype::int32,     Dtype::int64,
+                                      Dtype::uint8,   Dtype::uint16,  Dtype::uint32,    Dtype::uint64,    Dtype::float16,
+                                      Dtype::float32, Dtype::float64, Dtype::complex64, Dtype::complex128};
 
 mw::NamedSharding line(const PartitionSpec& spec) { return {mw::make_mesh({mw::devices().size()}, {"x"}), spec}; }
 
@@ -25,7 +26,8 @@ TEST_F(Hdf5Foreign, EveryDtypeInBothByteOrders) {
   for (const auto dtype : numpy_dtypes)
     for (const auto* order : {"native", "big"})
       for (const auto& spec : {P("x"), P(nullptr, "x")})
-        expect_test_values(read(in_folder("theirs.h5"), fmt::format("/{}/{}", order, mw::name(dtype)), line(spec)), shape, dtype, line(spec));
+        expect_test_values(read(in_folder("theirs.h5"), fmt::format("/{}/{}", order, mw::name(dtype)), line(spec)), shape, dtype,
+                           line(spec));
   const auto tree = mw::io::read_tree(in_folder("theirs.h5"), "/big", line(P("x")));
   for (const auto dtype : numpy_dtypes) expect_test_values(tree[std::string(mw::name(dtype))], shape, dtype, line(P("x")));
 }
@@ -40,7 +42,8 @@ TEST_F(Hdf5Foreign, CompressedVirtualAndFilled) {
   const auto filled = read(file, "/filled");
   for (std::int64_t k = 0; k < 78; ++k) EXPECT_EQ(filled.view<std::int32_t>()[k], k < 24 ? make_value<std::int32_t>(k) : -9);
   const auto box = read(file, "/virtual", {.box = {{3, 9}, {1, 6}}, .steps = {2, 3}});
-  for (std::int64_t k = 0; k < 6; ++k) EXPECT_EQ(box.view<std::int32_t>()[k], make_value<std::int32_t>((3 + k / 2 * 2) * 6 + 1 + k % 2 * 3));
+  for (std::int64_t k = 0; k < 6; ++k)
+    EXPECT_EQ(box.view<std::int32_t>()[k], make_value<std::int32_t>((3 + k / 2 * 2) * 6 + 1 + k % 2 * 3));
 }
 
 TEST_F(Hdf5Foreign, WhatCannotBeRead) {
@@ -70,9 +73,22 @@ TEST_F(Hdf5Foreign, Attributes) {
   using Integers = std::vector<std::int64_t>;
   using Reals = std::vector<double>;
   using Texts = std::vector<std::string>;
-  const mw::io::Attributes expected{{"text", std::string("µm")}, {"bytes", std::string("fixed")}, {"texts", Texts{"a", "bc"}}, {"fixed texts", Texts{"a", "bc"}}, {"int", std::int64_t{7}},
-                                    {"small", std::int64_t{-3}}, {"unsigned", {}}, {"float", 0.5}, {"floats", Reals{0.5, 1.5}}, {"ints", Integers{1, 2, 3}},
-                                    {"truth", true}, {"truths", Integers{1, 0}}, {"complex", {}}, {"matrix", {}}, {"empty", {}}, {"reference", {}}};
+  const mw::io::Attributes expected{{"text", std::string("µm")},
+                                    {"bytes", std::string("fixed")},
+                                    {"texts", Texts{"a", "bc"}},
+                                    {"fixed texts", Texts{"a", "bc"}},
+                                    {"int", std::int64_t{7}},
+                                    {"small", std::int64_t{-3}},
+                                    {"unsigned", {}},
+                                    {"float", 0.5},
+                                    {"floats", Reals{0.5, 1.5}},
+                                    {"ints", Integers{1, 2, 3}},
+                                    {"truth", true},
+                                    {"truths", Integers{1, 0}},
+                                    {"complex", {}},
+                                    {"matrix", {}},
+                                    {"empty", {}},
+                                    {"reference", {}}};
   const auto found = mw::io::read_attributes(in_folder("theirs.h5"), "/growing");
   for (const auto& [name, value] : expected) EXPECT_TRUE(found.contains(name) && found.at(name) == value) << name;
   EXPECT_EQ(found.size(), expected.size());
@@ -81,7 +97,8 @@ TEST_F(Hdf5Foreign, Attributes) {
 
 TEST_F(Hdf5Foreign, NetCdf4) {
   const auto file = in_folder("climate.nc");
-  for (const auto& spec : {P("x"), P(nullptr, "x"), P()}) expect_test_values(read(file, "/temperature", line(spec)), shape, Dtype::float32, line(spec));
+  for (const auto& spec : {P("x"), P(nullptr, "x"), P()})
+    expect_test_values(read(file, "/temperature", line(spec)), shape, Dtype::float32, line(spec));
   const auto tree = mw::io::read_tree(file, "/", line(P()), {.only = {"time", "lat", "model"}});
   expect_test_values(tree["time"], {13}, Dtype::float64, line(P()));
   expect_test_values(tree["lat"], {6}, Dtype::float32, line(P()));
@@ -96,8 +113,11 @@ TEST_F(Hdf5Foreign, NetCdf4) {
 
 // Last: what is changed here the others have read.
 TEST_F(Hdf5Foreign, WhatWeWriteTheyRead) {
-  for (const auto dtype : numpy_dtypes) mw::io::append(in_folder("grown.h5"), std::string(mw::name(dtype)), test_array(shape, dtype, line(P("x"))));
-  const auto part = [](std::int64_t from, std::int64_t to) { return test_array(shape, Dtype::int32, line(P("x")))[{mw::Slice(from, to), mw::Slice()}]; };
+  for (const auto dtype : numpy_dtypes)
+    mw::io::append(in_folder("grown.h5"), std::string(mw::name(dtype)), test_array(shape, dtype, line(P("x"))));
+  const auto part = [](std::int64_t from, std::int64_t to) {
+    return test_array(shape, Dtype::int32, line(P("x")))[{mw::Slice(from, to), mw::Slice()}];
+  };
   mw::io::append(in_folder("grown.h5"), "log", part(0, 4));
   mw::io::append(in_folder("grown.h5"), "log", part(4, 13));
   const auto more = test_array({26, 6}, Dtype::float64, line(P("x")))[{mw::Slice(13, 26), mw::Slice()}];
@@ -105,9 +125,16 @@ TEST_F(Hdf5Foreign, WhatWeWriteTheyRead) {
   mw::io::write_attributes(in_folder("theirs.h5"), "/growing", {{"text", std::string("now ours")}});
   mw::io::write_attributes(in_folder("climate.nc"), "/temperature", {{"units", std::string("degC")}});
   const auto w = test_array(shape, Dtype::float32, line(P("x")));
-  mw::io::write_tree(in_folder("tree.h5"), "/", mw::Tree{{"layers", mw::Tree::list({mw::Tree{{"w", w}}, mw::Tree{{"w", w}}})}, {"step", test_array({}, Dtype::int64, line(P()))}});
+  mw::io::write_tree(
+      in_folder("tree.h5"), "/",
+      mw::Tree{{"layers", mw::Tree::list({mw::Tree{{"w", w}}, mw::Tree{{"w", w}}})}, {"step", test_array({}, Dtype::int64, line(P()))}});
   mw::io::write_attributes(in_folder("tree.h5"), "layers",
-                           {{"text", std::string("µm")}, {"texts", std::vector<std::string>{"a", ""}}, {"truth", true}, {"int", std::int64_t{-7}}, {"floats", std::vector<double>{0.5, 1.5}}, {"no ints", std::vector<std::int64_t>{}}});
+                           {{"text", std::string("µm")},
+                            {"texts", std::vector<std::string>{"a", ""}},
+                            {"truth", true},
+                            {"int", std::int64_t{-7}},
+                            {"floats", std::vector<double>{0.5, 1.5}},
+                            {"no ints", std::vector<std::int64_t>{}}});
   EXPECT_EQ(check(), 0);
 }
 

@@ -14,10 +14,10 @@
 namespace {
 
 using namespace hdf5_files;
+using mw::Tree;
 using mw::io::read;
 using mw::io::read_tree;
 using mw::io::write_tree;
-using mw::Tree;
 
 mw::NamedSharding line(const PartitionSpec& spec) { return {mw::make_mesh({mw::devices().size()}, {"x"}), spec}; }
 
@@ -114,10 +114,12 @@ TEST(Hdf5Tree, U134TargetsForOtherKeys) {
   const auto file = folder / "model.h5";
   write_tree(file, "/", Tree{{"w", test_array({10}, Dtype::float32, line(P("x")))}, {"b", test_array({2}, Dtype::float32, line(P()))}});
   const mw::ShardingTree more{{"w", line(P())}, {"b", line(P())}, {"c", line(P())}}, fewer{{"w", line(P())}};
-  EXPECT_HAS(error_everywhere<mw::PlacementError>([&] { read_tree(file, "/", more); }), "at ['c'] the targets have one target, the data has no such key");
+  EXPECT_HAS(error_everywhere<mw::PlacementError>([&] { read_tree(file, "/", more); }),
+             "at ['c'] the targets have one target, the data has no such key");
   EXPECT_HAS(error_everywhere<mw::PlacementError>([&] { read_tree(file, "/", fewer); }), "at ['b'] the data has the leaf float32[2]");
   expect_test_values(read_tree(file, "/", fewer, {.only = {"w"}})["w"], {10}, Dtype::float32, line(P()));
-  EXPECT_HAS(error_everywhere<mw::CheckpointError>([&] { read_tree(file, "/", line(P(nullptr, "x"))); }), "'/b': the dataset is float32[2], so a spec has at most 1 entries");
+  EXPECT_HAS(error_everywhere<mw::CheckpointError>([&] { read_tree(file, "/", line(P(nullptr, "x"))); }),
+             "'/b': the dataset is float32[2], so a spec has at most 1 entries");
   if (mw::process_count() == 1) return;
   const auto words = error_everywhere<mw::MismatchError>([&] { read_tree(file, "/", line(mw::process_index() == 1 ? P("x") : P())); });
   EXPECT_HAS(words, "rank 1: io::read_tree(");
@@ -125,7 +127,8 @@ TEST(Hdf5Tree, U134TargetsForOtherKeys) {
 
 Tree model() {
   const auto x = [](const Shape& shape, Dtype dtype, const PartitionSpec& spec) { return test_array(shape, dtype, line(spec)); };
-  return Tree{{"layers", Tree::list({Tree{{"w", x({13, 6}, Dtype::float32, P("x"))}, {"b", x({6}, Dtype::bfloat16, P())}}, Tree{{"w", x({2000, 8}, Dtype::float64, P(nullptr, "x"))}}})},
+  return Tree{{"layers", Tree::list({Tree{{"w", x({13, 6}, Dtype::float32, P("x"))}, {"b", x({6}, Dtype::bfloat16, P())}},
+                                     Tree{{"w", x({2000, 8}, Dtype::float64, P(nullptr, "x"))}}})},
               {"pair", Tree::tuple({x({3}, Dtype::int64, P("x")), x({}, Dtype::bool_, P())})},
               {"eleven", Tree::list(std::vector<Tree>(11, x({2, 2}, Dtype::complex64, P("x"))))},
               {"nothing", Tree()},
@@ -148,9 +151,12 @@ TEST(Hdf5Tree, WhatIsWrittenComesBackAsItWas) {
   write_tree(file, "/runs/second", tree, {.append = true});
   write_tree(file, "/runs/leaf", test_array({5}, Dtype::int8, line(P("x"))), {.append = true});
   for (const auto* group : {"/runs/second", "/"}) {
-    const auto only = std::string(group) == "/" ? std::vector<std::string>{"layers", "pair", "eleven", "nothing", "no entries", "no elements", "uncommitted"} : std::vector<std::string>{};
+    const auto only = std::string(group) == "/"
+                          ? std::vector<std::string>{"layers", "pair", "eleven", "nothing", "no entries", "no elements", "uncommitted"}
+                          : std::vector<std::string>{};
     const auto back = read_tree(file, group, {}, {.only = only});
-    EXPECT_EQ(mw::to_string(back), mw::to_string(mw::tree_map([](const mw::Array& x) { return mw::asarray(mw::LocalArray(x.shape(), x.dtype())); }, tree)));
+    EXPECT_EQ(mw::to_string(back),
+              mw::to_string(mw::tree_map([](const mw::Array& x) { return mw::asarray(mw::LocalArray(x.shape(), x.dtype())); }, tree)));
     EXPECT_EQ(wrong_values<double>(back["layers"][1]["w"].local_value(), {2000, 8}, Index::whole({2000, 8})), 0);
     EXPECT_EQ(wrong_values<std::complex<float>>(back["eleven"][10].local_value(), {2, 2}, Index::whole({2, 2})), 0);
     EXPECT_EQ(back["uncommitted"].view<std::int32_t>()[6], 6);
@@ -178,8 +184,11 @@ TEST(Hdf5Tree, U139SavedOnTwoLoadedOnFourAndOne) {
   if (n < 4) GTEST_SKIP() << "needs four devices";
   const Folder folder;
   const auto file = folder / "state.h5";
-  const auto on = [](std::int64_t count) { return mw::NamedSharding(mw::make_mesh({count}, {"x"}, {.devices = mw::devices().first(count)}), P("x")); };
-  write_tree(file, "/state", Tree{{"w", test_array({6, 4}, Dtype::float32, on(2))}, {"moments", Tree::list({test_array({7}, Dtype::float64, on(2))})}});
+  const auto on = [](std::int64_t count) {
+    return mw::NamedSharding(mw::make_mesh({count}, {"x"}, {.devices = mw::devices().first(count)}), P("x"));
+  };
+  write_tree(file, "/state",
+             Tree{{"w", test_array({6, 4}, Dtype::float32, on(2))}, {"moments", Tree::list({test_array({7}, Dtype::float64, on(2))})}});
   for (const std::int64_t count : {4, 1, 3}) {
     const auto tree = read_tree(file, "/state", on(count));
     expect_test_values(tree["w"], {6, 4}, Dtype::float32, on(count));
@@ -197,7 +206,8 @@ TEST(Hdf5Tree, TreesThatCannotBeWritten) {
     EXPECT_EQ(folder.names(), std::vector<std::string>{"f.h5"});
     EXPECT_EQ(mw::to_string(read_tree(file)), "{'g': {'x': int32[9]}}");
   };
-  for (const auto* key : {"a/b", "", "."}) refuse("/h", Tree{{"t", Tree{{key, x}}}}, fmt::format("the key '{}' can name nothing in a group", key));
+  for (const auto* key : {"a/b", "", "."})
+    refuse("/h", Tree{{"t", Tree{{key, x}}}}, fmt::format("the key '{}' can name nothing in a group", key));
   refuse("/g", Tree{{"y", x}}, "there is something of that name already");
   refuse("/", Tree{{"y", x}}, "there is something of that name already");
   refuse("/", x, "a dataset needs a name");
@@ -216,7 +226,9 @@ TEST(Hdf5Tree, NoRoomOnOneRank) {
   const auto file = folder / "f.h5";
   const auto n = mw::devices().size();
   write_tree(file, "/g", Tree{{"x", test_array({9}, Dtype::int32, line(P("x")))}});
-  const Tree big{{"a", test_array({2}, Dtype::int8, line(P()))}, {"b", test_array({64 * n, 1024}, Dtype::float32, line(P("x")))}, {"c", test_array({2000, 8}, Dtype::float64, line(P(nullptr, "x")))}};
+  const Tree big{{"a", test_array({2}, Dtype::int8, line(P()))},
+                 {"b", test_array({64 * n, 1024}, Dtype::float32, line(P("x")))},
+                 {"c", test_array({2000, 8}, Dtype::float64, line(P(nullptr, "x")))}};
   std::signal(SIGXFSZ, SIG_IGN);
   for (const bool append : {false, true})
     for (const auto on : {std::int64_t{0}, mw::process_count() - 1}) {
@@ -225,7 +237,9 @@ TEST(Hdf5Tree, NoRoomOnOneRank) {
       rlimit limit = before;
       limit.rlim_cur = 100000;
       if (on == mw::process_index()) setrlimit(RLIMIT_FSIZE, &limit);
-      EXPECT_HAS(error_everywhere<mw::CheckpointError>([&] { write_tree(append ? file : folder / "new.h5", "/big", big, {.append = append}); }), "File too large");
+      EXPECT_HAS(
+          error_everywhere<mw::CheckpointError>([&] { write_tree(append ? file : folder / "new.h5", "/big", big, {.append = append}); }),
+          "File too large");
       setrlimit(RLIMIT_FSIZE, &before);
       EXPECT_EQ(folder.names(), std::vector<std::string>{"f.h5"});
       EXPECT_EQ(mw::to_string(read_tree(file)), "{'g': {'x': int32[9]}}");

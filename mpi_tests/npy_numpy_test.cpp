@@ -16,18 +16,21 @@ constexpr char kind[] = "npy";
 using NpyNumpy = support::ForeignFiles<kind>;
 
 const Shape shape{13, 6};
-const std::vector<Dtype> numpy_dtypes{Dtype::bool_,  Dtype::int8,   Dtype::int16,   Dtype::int32,   Dtype::int64,   Dtype::uint8,     Dtype::uint16,
-                                      Dtype::uint32, Dtype::uint64, Dtype::float16, Dtype::float32, Dtype::float64, Dtype::complex64, Dtype::complex128};
+const std::vector<Dtype> numpy_dtypes{Dtype::bool_,   Dtype::int8,    Dtype::int16,     Dtype::int32,     Dtype::int64,
+                                      Dtype::uint8,   Dtype::uint16,  Dtype::uint32,    Dtype::uint64,    Dtype::float16,
+                                      Dtype::float32, Dtype::float64, Dtype::complex64, Dtype::complex128};
 
 mw::NamedSharding line(const PartitionSpec& spec) { return {mw::make_mesh({mw::devices().size()}, {"x"}), spec}; }
 
 TEST_F(NpyNumpy, WhatNumpySavesWeRead) {
   for (const auto dtype : numpy_dtypes)
     for (const auto* order : {"c", "f", "big"})
-      for (const auto& spec : {P("x"), P(nullptr, "x")}) expect_test_values(read_npy(in_folder(fmt::format("{}-{}.npy", order, mw::name(dtype))), line(spec)), shape, dtype, line(spec));
+      for (const auto& spec : {P("x"), P(nullptr, "x")})
+        expect_test_values(read_npy(in_folder(fmt::format("{}-{}.npy", order, mw::name(dtype))), line(spec)), shape, dtype, line(spec));
   expect_test_values(read_npy(in_folder("scalar.npy"), line(P())), {}, Dtype::float64, line(P()));
   expect_test_values(read_npy(in_folder("empty.npy"), line(P("x"))), {0, 4}, Dtype::int32, line(P("x")));
-  for (const int version : {2, 3}) expect_test_values(read_npy(in_folder(fmt::format("version{}.npy", version)), line(P("x"))), shape, Dtype::float32, line(P("x")));
+  for (const int version : {2, 3})
+    expect_test_values(read_npy(in_folder(fmt::format("version{}.npy", version)), line(P("x"))), shape, Dtype::float32, line(P("x")));
 }
 
 TEST_F(NpyNumpy, WhatCannotBeRead) {
@@ -44,7 +47,8 @@ TEST_F(NpyNumpy, WhatWeWriteIsWhatNumpySaves) {
   for (const auto dtype : numpy_dtypes)
     for (const auto& s : {shape, Shape{}, Shape{0, 4}, Shape{7}, Shape{100000, 2}})
       if (s.ndim() == 0 || s[0] < 1000 || dtype == Dtype::float32)
-        mw::io::write_npy(in_folder(fmt::format("ours-{}-{}.npy", mw::name(dtype), fmt::join(s.lengths(), "x"))), test_array(s, dtype, line(s.ndim() ? P("x") : P())));
+        mw::io::write_npy(in_folder(fmt::format("ours-{}-{}.npy", mw::name(dtype), fmt::join(s.lengths(), "x"))),
+                          test_array(s, dtype, line(s.ndim() ? P("x") : P())));
   EXPECT_EQ(check(), 0);
 }
 

@@ -26,9 +26,10 @@ struct Code {
   Dtype dtype;
   const char* code;
 };
-const std::vector<Code> codes{{Dtype::bool_, "b1"},  {Dtype::int8, "i1"},    {Dtype::int16, "i2"},   {Dtype::int32, "i4"},   {Dtype::int64, "i8"},
-                              {Dtype::uint8, "u1"},  {Dtype::uint16, "u2"},  {Dtype::uint32, "u4"},  {Dtype::uint64, "u8"},  {Dtype::float16, "f2"},
-                              {Dtype::float32, "f4"}, {Dtype::float64, "f8"}, {Dtype::complex64, "c8"}, {Dtype::complex128, "c16"}};
+const std::vector<Code> codes{{Dtype::bool_, "b1"},     {Dtype::int8, "i1"},       {Dtype::int16, "i2"},   {Dtype::int32, "i4"},
+                              {Dtype::int64, "i8"},     {Dtype::uint8, "u1"},      {Dtype::uint16, "u2"},  {Dtype::uint32, "u4"},
+                              {Dtype::uint64, "u8"},    {Dtype::float16, "f2"},    {Dtype::float32, "f4"}, {Dtype::float64, "f8"},
+                              {Dtype::complex64, "c8"}, {Dtype::complex128, "c16"}};
 
 std::string bytes_of(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
@@ -70,7 +71,11 @@ std::string body(const Shape& shape, Dtype dtype, bool fortran, bool swapped) {
 }
 
 std::string image(int version, const Shape& shape, const Code& code, bool fortran, bool swapped) {
-  const auto dict = fmt::format("{{'descr': '{}{}', 'fortran_order': {}, 'shape': {}, }}\n", swapped ? ">" : code.code[1] == '1' ? "|" : "<", code.code, fortran ? "True" : "False", mw::to_string(shape));
+  const auto dict = fmt::format("{{'descr': '{}{}', 'fortran_order': {}, 'shape': {}, }}\n",
+                                swapped               ? ">"
+                                : code.code[1] == '1' ? "|"
+                                                      : "<",
+                                code.code, fortran ? "True" : "False", mw::to_string(shape));
   return head(version, dict) + body(shape, code.dtype, fortran, swapped);
 }
 
@@ -95,7 +100,8 @@ TEST(Npy, EveryDtypeOrderAndVersion) {
 TEST(Npy, EveryLayoutOfEveryShapeThereAndBack) {
   const Folder folder;
   const auto theirs = folder / "theirs.npy", ours = folder / "ours.npy";
-  for (const Shape& shape : {Shape{}, Shape{0}, Shape{1}, Shape{3}, Shape{17}, Shape{0, 4}, Shape{5, 0}, Shape{12, 8}, Shape{13, 11}, Shape{2, 3, 5}, Shape{4, 1, 2, 3}}) {
+  for (const Shape& shape : {Shape{}, Shape{0}, Shape{1}, Shape{3}, Shape{17}, Shape{0, 4}, Shape{5, 0}, Shape{12, 8}, Shape{13, 11},
+                             Shape{2, 3, 5}, Shape{4, 1, 2, 3}}) {
     on_first([&] { put_bytes(theirs, image(1, shape, {Dtype::int16, "i2"}, true, true)); });
     for (const auto& sharding : layouts(shape.ndim())) {
       expect_test_values(read_npy(theirs, sharding), shape, Dtype::int16, sharding);
@@ -114,7 +120,10 @@ TEST(Npy, TheBytesThatNumpySaves) {
   write_npy(file, test_array({3, 4}, Dtype::float32, line(P("x"))));
   // numpy.save of a float32 array of shape (3, 4), byte for byte.
   const std::string dict = "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }";
-  on_first([&] { EXPECT_EQ(bytes_of(file), "\x93NUMPY\x01" + std::string("\0v\0", 3) + dict + std::string(117 - dict.size(), ' ') + "\n" + body({3, 4}, Dtype::float32, false, false)); });
+  on_first([&] {
+    EXPECT_EQ(bytes_of(file), "\x93NUMPY\x01" + std::string("\0v\0", 3) + dict + std::string(117 - dict.size(), ' ') + "\n" +
+                                  body({3, 4}, Dtype::float32, false, false));
+  });
 }
 
 TEST(Npy, BoxesAndSteps) {
@@ -136,7 +145,8 @@ TEST(Npy, BoxesAndSteps) {
         EXPECT_EQ(wrong, 0);
       }
     }
-    EXPECT_HAS(error_everywhere<mw::IndexError>([&] { read_npy(file, {.box = {{0, 301}, {0, 40}}}); }), "axis 0 has [0:301] of 300; stored is int32[300,40]");
+    EXPECT_HAS(error_everywhere<mw::IndexError>([&] { read_npy(file, {.box = {{0, 301}, {0, 40}}}); }),
+               "axis 0 has [0:301] of 300; stored is int32[300,40]");
     mw::barrier();
   }
 }
@@ -163,7 +173,9 @@ TEST(Npy, HeadsAsOldAndOtherProgramsWriteThem) {
   const Folder folder;
   const auto file = folder / "x.npy";
   const auto values = body({3, 2}, Dtype::int32, false, false);
-  for (const std::string dict : {"{'shape': (3L, 2L), 'fortran_order': False, 'descr': '<i4'}", "{\"descr\":\"=i4\",\"fortran_order\":False,\"shape\":(3,2)}", "  { 'descr' : '<i4' ,\n'fortran_order' : False, 'shape' : ( 3 , 2 , ) , }  "}) {
+  for (const std::string dict :
+       {"{'shape': (3L, 2L), 'fortran_order': False, 'descr': '<i4'}", "{\"descr\":\"=i4\",\"fortran_order\":False,\"shape\":(3,2)}",
+        "  { 'descr' : '<i4' ,\n'fortran_order' : False, 'shape' : ( 3 , 2 , ) , }  "}) {
     on_first([&] { put_bytes(file, head(1, dict) + values + "and more"); });
     expect_test_values(read_npy(file, line(P("x"))), {3, 2}, Dtype::int32, line(P("x")));
     EXPECT_EQ(wrong_values<std::int32_t>(read_npy(file).local_value(), {3, 2}, Index::whole({3, 2})), 0);
@@ -190,7 +202,9 @@ TEST(Npy, WhatCannotBeRead) {
     refuse(file, words);
     mw::barrier();
   };
-  const auto dict = [](const std::string& descr, const std::string& shape) { return "{'descr': " + descr + ", 'fortran_order': False, 'shape': " + shape + "}"; };
+  const auto dict = [](const std::string& descr, const std::string& shape) {
+    return "{'descr': " + descr + ", 'fortran_order': False, 'shape': " + shape + "}";
+  };
   refuse(folder / "none.npy", "No such file or directory");
   refuse(folder.path(), "it is a directory");
   refuse("/dev/null", "it is not a regular file");
@@ -206,7 +220,8 @@ TEST(Npy, WhatCannotBeRead) {
   bad(head(1, dict("'<i8'", "(2305843009213693951,)")) + "1234", "it is cut short");
   bad(head(1, dict("'|O'", "(3,)")) + "pickled", "it holds Python objects (allow_pickle)");
   bad(head(1, dict("[('a', '<f4'), ('b', '<i2')]", "(3,)")), "it holds records");
-  for (const auto* descr : {"<U5", "|S3", "<M8[ns]", "<f16", "<c32", "<i3", "f4", "", "<"}) bad(head(1, dict(fmt::format("'{}'", descr), "(3,)")), fmt::format("its dtype is '{}'", descr));
+  for (const auto* descr : {"<U5", "|S3", "<M8[ns]", "<f16", "<c32", "<i3", "f4", "", "<"})
+    bad(head(1, dict(fmt::format("'{}'", descr), "(3,)")), fmt::format("its dtype is '{}'", descr));
   bad(head(1, dict("'<i4'", "(3, -1)")), "where a length belongs");
   bad(head(1, dict("'<i4'", "(99999999999999999999,)")), "where a length belongs");
   bad(head(1, dict("'<i4'", "3")), "where a '(' belongs");
@@ -227,11 +242,13 @@ TEST(Npy, OneRankCannotReadTheFile) {
   on_first([&] { std::filesystem::create_directory(folder / "elsewhere"); });
   write_npy(folder / "x.npy", test_array({9}, Dtype::int32, line(P("x"))));
   std::filesystem::current_path(mw::process_index() == last ? folder / "elsewhere" : folder.path());
-  EXPECT_HAS(error_everywhere<mw::CheckpointError>([] { read_npy("x.npy"); }), fmt::format("rank {}: No such file or directory (the current folder is {})", last, folder / "elsewhere"));
+  EXPECT_HAS(error_everywhere<mw::CheckpointError>([] { read_npy("x.npy"); }),
+             fmt::format("rank {}: No such file or directory (the current folder is {})", last, folder / "elsewhere"));
   if (mw::process_index() == last) put_bytes("x.npy", image(1, {8}, {Dtype::int32, "i4"}, false, false));
   EXPECT_HAS(error_everywhere<mw::CheckpointError>([] { read_npy("x.npy"); }), "here it is int32[8], for rank 0 it is int32[9]");
   std::filesystem::current_path(before);
-  EXPECT_HAS(error_everywhere<mw::MismatchError>([&] { read_npy(folder / fmt::format("{}.npy", mw::process_index() == 1 ? "y" : "x")); }), "rank 1: io::read_npy(");
+  EXPECT_HAS(error_everywhere<mw::MismatchError>([&] { read_npy(folder / fmt::format("{}.npy", mw::process_index() == 1 ? "y" : "x")); }),
+             "rank 1: io::read_npy(");
 }
 
 TEST(Npy, WhatCannotBeWritten) {
@@ -245,7 +262,8 @@ TEST(Npy, WhatCannotBeWritten) {
     expect_test_values(read_npy(file, line(P())), {9}, Dtype::int32, line(P()));
     mw::barrier();
   };
-  EXPECT_HAS(error_everywhere<mw::DtypeError>([&] { write_npy(file, test_array({9}, Dtype::bfloat16, line(P("x")))); }), "NumPy has no bfloat16; x.astype(float32)");
+  EXPECT_HAS(error_everywhere<mw::DtypeError>([&] { write_npy(file, test_array({9}, Dtype::bfloat16, line(P("x")))); }),
+             "NumPy has no bfloat16; x.astype(float32)");
   unchanged();
   EXPECT_HAS(error_everywhere<mw::CheckpointError>([&] { write_npy(folder / "no/x.npy", x); }), "No such file or directory");
   EXPECT_HAS(error_everywhere<mw::CheckpointError>([&] { write_npy(folder.path(), x); }), "it is a directory");
@@ -272,7 +290,7 @@ TEST(Npy, WhatCannotBeWritten) {
   unchanged();
   write_npy(file, big);
   expect_test_values(read_npy(file, line(P("x"))), {64 * n, 1024}, Dtype::float32, line(P("x")));
-  struct stat status {};
+  struct stat status{};
   ASSERT_EQ(::stat(file.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0640u);
   write_npy(file, mw::arange(100000));

@@ -16,7 +16,11 @@ namespace support {
 inline int foreign_files(const std::string& words, const std::string& folder) {
   int code = 0;
   if (hdf5_files::first()) {
-    const auto status = std::system(("env -i PATH=\"$PATH\" PYTHONPATH=\"$PYTHONPATH\" HOME=\"$HOME\" PYTHONDONTWRITEBYTECODE=1 python3 " MESHWISE_SOURCE_DIR "/scripts/foreign_files.py " + words + " " + folder).c_str());
+    const auto status = std::system(
+        ("env -i PATH=\"$PATH\" PYTHONPATH=\"$PYTHONPATH\" HOME=\"$HOME\" PYTHONDONTWRITEBYTECODE=1 python3 " MESHWISE_SOURCE_DIR
+         "/scripts/foreign_files.py " +
+         words + " " + folder)
+            .c_str());
     code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     if (code == 127) code = 77;  // no Python
   }

@@ -19,16 +19,22 @@ using std::int64_t;
 
 template <class T>
 void pack_one(PackedText& text, const T& value) {
-  if constexpr (std::is_same_v<T, double>) text.add(std::bit_cast<int64_t>(value));  // all bits of it, NaNs too
-  else if constexpr (std::is_same_v<T, std::string>) text.add(std::string_view(value));
-  else text.add(static_cast<int64_t>(value));
+  if constexpr (std::is_same_v<T, double>)
+    text.add(std::bit_cast<int64_t>(value));  // all bits of it, NaNs too
+  else if constexpr (std::is_same_v<T, std::string>)
+    text.add(std::string_view(value));
+  else
+    text.add(static_cast<int64_t>(value));
 }
 
 template <class T>
 T unpack_one(UnpackedText& text) {
-  if constexpr (std::is_same_v<T, double>) return std::bit_cast<double>(text.number());
-  else if constexpr (std::is_same_v<T, std::string>) return text.words();
-  else return static_cast<T>(text.number());
+  if constexpr (std::is_same_v<T, double>)
+    return std::bit_cast<double>(text.number());
+  else if constexpr (std::is_same_v<T, std::string>)
+    return text.words();
+  else
+    return static_cast<T>(text.number());
 }
 
 template <class T>
@@ -38,12 +44,14 @@ inline constexpr bool is_list<std::vector<T>> = true;
 
 template <class T>
 Attribute unpack_value(UnpackedText& text) {
-  if constexpr (std::is_same_v<T, std::monostate>) return {};
+  if constexpr (std::is_same_v<T, std::monostate>)
+    return {};
   else if constexpr (is_list<T>) {
     T values;
     for (auto count = text.number(); count > 0; --count) values.push_back(unpack_one<typename T::value_type>(text));
     return values;
-  } else return unpack_one<T>(text);
+  } else
+    return unpack_one<T>(text);
 }
 
 template <std::size_t... I>
@@ -108,7 +116,8 @@ Attribute read_integers(hid_t attribute, std::size_t count, Dtype dtype, bool is
 }
 
 Attribute value_of(hid_t attribute) {
-  const Handle type(checked(H5Aget_type(attribute), "read an attribute"), H5Tclose), space(checked(H5Aget_space(attribute), "read an attribute"), H5Sclose);
+  const Handle type(checked(H5Aget_type(attribute), "read an attribute"), H5Tclose),
+      space(checked(H5Aget_space(attribute), "read an attribute"), H5Sclose);
   const auto ndim = H5Sget_simple_extent_ndims(space);
   if (H5Sget_simple_extent_type(space) == H5S_NULL || ndim > 1) return {};
   const auto count = static_cast<std::size_t>(H5Sget_simple_extent_npoints(space));
@@ -139,7 +148,8 @@ Handle texts() {
 
 void make(hid_t object, const std::string& name, const Stored& stored) {
   const hsize_t count = stored.count;
-  const Handle space(checked(stored.is_scalar ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &count, nullptr), "describe an attribute"), H5Sclose);
+  const Handle space(checked(stored.is_scalar ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &count, nullptr), "describe an attribute"),
+                     H5Sclose);
   const auto action = fmt::format("write the attribute '{}'", name);
   const Handle attribute(checked(H5Acreate2(object, name.c_str(), stored.type, space, H5P_DEFAULT, H5P_DEFAULT), action), H5Aclose);
   if (count > 0) checked(H5Awrite(attribute, stored.type, stored.values), action);

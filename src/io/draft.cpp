@@ -71,7 +71,8 @@ void reserve(const std::string& path, std::int64_t bytes) {
   ::close(descriptor);
 }
 
-Draft begin_draft(const std::string& file, const std::string& name, std::int64_t bytes, bool append, const std::function<void(Draft&)>& lay_out) {
+Draft begin_draft(const std::string& file, const std::string& name, std::int64_t bytes, bool append,
+                  const std::function<void(Draft&)>& lay_out) {
   Draft draft;
   draft.name = object_name(name);
   draft.target = replaced_file(file);
@@ -103,7 +104,8 @@ Draft begin_draft(const std::string& file, const std::string& name, std::int64_t
 Draft begin_draft(const std::string& file, const std::string& name, std::span<const LaidOut> items, bool append) {
   constexpr std::int64_t room_of_one = 1 << 13;  // its header, its group's table, the gap before an aligned address
   std::int64_t bytes = 0;
-  for (const auto& item : items) bytes += room_of_one + item.type.shape.num_elements() * static_cast<std::int64_t>(itemsize(item.type.dtype));
+  for (const auto& item : items)
+    bytes += room_of_one + item.type.shape.num_elements() * static_cast<std::int64_t>(itemsize(item.type.dtype));
   return begin_draft(file, name, bytes, append, [&](Draft& draft) { draft.offsets = lay_out(draft.path, draft.made_as(), items); });
 }
 
@@ -137,7 +139,7 @@ void publish(const Draft& draft) {
     rename_link(file, draft.link, draft.name);
     checked(file.close(), "finish the file");
   } else {
-    struct stat old {};
+    struct stat old{};
     if (::stat(draft.target.c_str(), &old) == 0) static_cast<void>(::chmod(draft.path.c_str(), old.st_mode & 07777) == 0);
   }
   sync_file(draft.path);

@@ -17,18 +17,19 @@ struct LaidOut;
 
 /// Local. What the process that publishes knows; the others need `path` and `offsets` alone.
 struct Draft {
-  std::string path;                    // of the file that is written to
+  std::string path;                     // of the file that is written to
   std::vector<std::int64_t> offsets{};  // of each dataset's first byte in it
-  std::string name;                    // of the dataset or group when published
-  std::string link;                    // its name until then; empty in a new file, which has another name itself
-  std::string target;                  // the new file's name when published
+  std::string name;                     // of the dataset or group when published
+  std::string link;                     // its name until then; empty in a new file, which has another name itself
+  std::string target;                   // the new file's name when published
   std::string made_as() const { return link.empty() ? name : link; }
 };
 
 /// Local. Makes the file under a name nobody looks for, or opens the one there is (`append`) and chooses such a name in it. `lay_out` is called when the room
 /// on disk is taken, so that a full disk is found before HDF5 can half-write. `name` is "/" for the root of a new file. Throws: CheckpointError,
 /// leaving nothing behind.
-Draft begin_draft(const std::string& file, const std::string& name, std::int64_t bytes, bool append, const std::function<void(Draft&)>& lay_out);
+Draft begin_draft(const std::string& file, const std::string& name, std::int64_t bytes, bool append,
+                  const std::function<void(Draft&)>& lay_out);
 
 /// Local. The same for the datasets and groups of `items`, contiguous.
 Draft begin_draft(const std::string& file, const std::string& name, std::span<const LaidOut> items, bool append);

@@ -9,8 +9,8 @@
 #include "io/agreement.hpp"
 #include "io/draft.hpp"
 #include "io/hdf5_file.hpp"
-#include "io/write_whole.hpp"
 #include "io/placed.hpp"
+#include "io/write_whole.hpp"
 #include "meshwise/base/error.hpp"
 #include "meshwise/runtime/environment.hpp"
 #include "meshwise/runtime/sequence.hpp"
@@ -21,7 +21,8 @@ namespace {
 
 using detail::agreed;
 
-Array read_onto(const std::string& file, const std::string& dataset, const Target& target, const std::string& where, const ReadOptions& options) {
+Array read_onto(const std::string& file, const std::string& dataset, const Target& target, const std::string& where,
+                const ReadOptions& options) {
   const auto ticket = detail::enter_world_call({"io::read", detail::hash_text("io::read")});
   const auto call = fmt::format("io::read('{}', '{}'{})", file, dataset, detail::words_of(options));
   detail::same_call("io::read", call + where, ticket);
@@ -63,11 +64,12 @@ void write(const std::string& file, const std::string& dataset, const Array& x, 
   const auto ticket = detail::enter_world_call({"io::write", detail::hash_text("io::write")});
   const auto call = fmt::format("io::write('{}', '{}', {}{})", file, dataset, type_string(x), options.append ? ", append" : "");
   // A rank that threw here alone, for an array it alone has freed, would leave the others waiting.
-  detail::same_call("io::write",
-                    fmt::format("{} on {}{}", call, detail::words_of(x.sharding()), x.is_deleted() ? ", a deleted array" : ""), ticket);
+  detail::same_call("io::write", fmt::format("{} on {}{}", call, detail::words_of(x.sharding()), x.is_deleted() ? ", a deleted array" : ""),
+                    ticket);
   detail::check_alive(x, "io::write", "x");
   const detail::LaidOut item{"", {x.dtype(), x.shape()}, {}};
-  detail::write_whole(call, ticket, {x}, [&] { return detail::begin_draft(file, detail::normalized_name(dataset), {&item, 1}, options.append); });
+  detail::write_whole(call, ticket, {x},
+                      [&] { return detail::begin_draft(file, detail::normalized_name(dataset), {&item, 1}, options.append); });
 }
 
 }  // namespace meshwise::io

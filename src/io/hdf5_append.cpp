@@ -83,7 +83,8 @@ void make_extensible(hid_t file, const std::string& name, const Array& x, const 
   const Handle layout(checked(H5Pcreate(H5P_DATASET_CREATE), "make a layout"), H5Pclose);
   checked(H5Pset_chunk(layout, ndim, pieces.data()), "choose chunks");
   const Handle space(checked(H5Screate_simple(ndim, lengths.data(), most.data()), "describe the shape"), H5Sclose);
-  Handle dataset(checked(H5Dcreate2(file, name.c_str(), detail::stored_type(x.dtype()), space, detail::link_list(), layout, H5P_DEFAULT), "make the dataset"),
+  Handle dataset(checked(H5Dcreate2(file, name.c_str(), detail::stored_type(x.dtype()), space, detail::link_list(), layout, H5P_DEFAULT),
+                         "make the dataset"),
                  H5Dclose);
   checked(dataset.close(), "finish the dataset");
 }
@@ -131,9 +132,11 @@ Growing grow(hid_t file, const std::string& path, const std::string& name, const
   const auto d = static_cast<std::size_t>(axis);
   const auto wanted = lengths[d] + static_cast<hsize_t>(x.shape()[axis]);
   if (H5Pget_layout(layout) != H5D_CHUNKED)
-    throw CheckpointError(fmt::format("the dataset {} cannot grow: it is not chunked; io::append makes datasets that can, and h5py with maxshape", there));
+    throw CheckpointError(
+        fmt::format("the dataset {} cannot grow: it is not chunked; io::append makes datasets that can, and h5py with maxshape", there));
   if (most[d] != H5S_UNLIMITED && wanted > most[d])
-    throw CheckpointError(fmt::format("the dataset {} cannot grow to {} along axis {}: {} is its largest length there", there, wanted, axis, most[d]));
+    throw CheckpointError(
+        fmt::format("the dataset {} cannot grow to {} along axis {}: {} is its largest length there", there, wanted, axis, most[d]));
   std::vector<hsize_t> chunks(lengths.size());
   checked(H5Pget_chunk(layout, static_cast<int>(chunks.size()), chunks.data()), "read the chunks");
   return {path, name, static_cast<std::int64_t>(lengths[d]), Shape(std::vector<std::int64_t>(chunks.begin(), chunks.end()))};
@@ -141,7 +144,8 @@ Growing grow(hid_t file, const std::string& path, const std::string& name, const
 
 void write_mine(const Array& x, const Growing& growing, std::int64_t axis) {
   std::int64_t bytes = 0;
-  detail::for_each_piece(x, [&](const Index& box, const LocalArray&) { bytes += room_for(shifted(box, axis, growing.before), growing.chunks, x.dtype()); });
+  detail::for_each_piece(
+      x, [&](const Index& box, const LocalArray&) { bytes += room_for(shifted(box, axis, growing.before), growing.chunks, x.dtype()); });
   detail::reserve(growing.path, bytes);
   auto file = detail::open_file(growing.path, true);
   Handle dataset(checked(H5Dopen2(file, growing.name.c_str(), H5P_DEFAULT), "open the dataset"), H5Dclose);
@@ -169,7 +173,8 @@ void write_mine(const Array& x, const Growing& growing, std::int64_t axis) {
 void append(const std::string& file, const std::string& dataset, const Array& x, std::int64_t axis) {
   const auto ticket = detail::enter_world_call({"io::append", detail::hash_text("io::append")});
   const auto call = fmt::format("io::append('{}', '{}', {}, axis {})", file, dataset, type_string(x), axis);
-  detail::same_call("io::append", fmt::format("{} on {}{}", call, detail::words_of(x.sharding()), x.is_deleted() ? ", a deleted array" : ""), ticket);
+  detail::same_call("io::append",
+                    fmt::format("{} on {}{}", call, detail::words_of(x.sharding()), x.is_deleted() ? ", a deleted array" : ""), ticket);
   detail::check_alive(x, "io::append", "x");
   if (x.ndim() == 0) throw ShapeError(call + ": a scalar has no axis to append along; reshape({1}) gives it one");
   axis = normalize_axis(axis, x.ndim(), "io::append");
@@ -221,11 +226,13 @@ void append(const std::string& file, const std::string& dataset, const Array& x,
   } catch (...) {
     const detail::QuietErrors quiet;
     if (process_index() == 0) {
-      if (is_new) detail::discard(draft);
-      else try {
-        set_length(file, growing.name, axis, growing.before);
-      } catch (const std::exception&) {  // it stays longer than it was, with fill values
-      }
+      if (is_new)
+        detail::discard(draft);
+      else
+        try {
+          set_length(file, growing.name, axis, growing.before);
+        } catch (const std::exception&) {  // it stays longer than it was, with fill values
+        }
     }
     throw;
   }

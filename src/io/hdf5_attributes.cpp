@@ -43,7 +43,8 @@ void replace_attributes(hid_t object, const Attributes& attributes) {
     throw;
   }
   for (const auto& name : made) {
-    if (checked(H5Aexists(object, name.c_str()), "look for an attribute") > 0) checked(H5Adelete(object, name.c_str()), "replace an attribute");
+    if (checked(H5Aexists(object, name.c_str()), "look for an attribute") > 0)
+      checked(H5Adelete(object, name.c_str()), "replace an attribute");
     checked(H5Arename(object, unfinished(name).c_str(), name.c_str()), "name an attribute");
   }
 }

@@ -68,7 +68,9 @@ std::string why_not_open(hid_t group, const std::string& name) {
   const auto reason = hdf5_reason();
   if (H5Oexists_by_name(group, name.c_str(), H5P_DEFAULT) <= 0) return " (a link to nothing)";
   if (reason.find("version") == std::string::npos) return fmt::format(" (cannot be opened: {})", reason);
-  return fmt::format(" (cannot be opened: {}; a newer HDF5 wrote it: h5py.File with libver=('earliest', 'v110') writes what this program's reads)", reason);
+  return fmt::format(
+      " (cannot be opened: {}; a newer HDF5 wrote it: h5py.File with libver=('earliest', 'v110') writes what this program's reads)",
+      reason);
 }
 
 Handle access_list() {
@@ -101,7 +103,7 @@ std::string system_reason(int error, const std::string& path) {
 }
 
 Handle open_file(const std::string& path, bool writable) {
-  struct stat status {};
+  struct stat status{};
   if (::stat(path.c_str(), &status) != 0) throw CheckpointError(system_reason(errno, path));
   if (S_ISDIR(status.st_mode)) throw CheckpointError("it is a directory, not a file");
   if (!S_ISREG(status.st_mode)) throw CheckpointError("it is not a regular file");
@@ -187,7 +189,8 @@ Dataset open_dataset(hid_t file, const std::string& name) {
 Dataset open_same(hid_t file, const std::string& name, const Found& found) {
   auto open = open_dataset(file, name);
   if (const Found here{open.dtype, open.shape}; here != found)
-    throw CheckpointError(fmt::format("here it is {}, for rank 0 it is {}: do all ranks see the same file?", type_text(here), type_text(found)));
+    throw CheckpointError(
+        fmt::format("here it is {}, for rank 0 it is {}: do all ranks see the same file?", type_text(here), type_text(found)));
   return open;
 }
 

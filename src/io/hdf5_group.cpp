@@ -24,7 +24,8 @@ struct Node {
 };
 
 std::optional<Found> array_in(hid_t dataset) {
-  const Handle type(checked(H5Dget_type(dataset), "read an element type"), H5Tclose), space(checked(H5Dget_space(dataset), "read a shape"), H5Sclose);
+  const Handle type(checked(H5Dget_type(dataset), "read an element type"), H5Tclose),
+      space(checked(H5Dget_space(dataset), "read a shape"), H5Sclose);
   const auto dtype = dtype_of_type(type);
   if (!dtype || H5Sget_simple_extent_type(space) == H5S_NULL) return {};
   std::vector<hsize_t> lengths(static_cast<std::size_t>(checked(H5Sget_simple_extent_ndims(space), "read a shape")));
@@ -63,9 +64,10 @@ class Reader {
     if (unreadable_.empty() || skips_) return;
     constexpr std::size_t most = 20;
     const auto shown = std::span(unreadable_).first(std::min(most, unreadable_.size()));
-    throw CheckpointError(fmt::format("{}{} cannot be arrays, which need a shape and a bool, integer, floating-point type to 64 bits or complex {{r,i}}; "
-                                      "skip_unreadable leaves them out, `only` names what to read",
-                                      fmt::join(shown, ", "), unreadable_.size() > most ? ", and more" : ""));
+    throw CheckpointError(
+        fmt::format("{}{} cannot be arrays, which need a shape and a bool, integer, floating-point type to 64 bits or complex {{r,i}}; "
+                    "skip_unreadable leaves them out, `only` names what to read",
+                    fmt::join(shown, ", "), unreadable_.size() > most ? ", and more" : ""));
   }
 
  private:

@@ -16,8 +16,9 @@ std::int64_t make_dataset(hid_t file, const std::string& name, const Found& type
   checked(H5Pset_fill_time(layout, H5D_FILL_TIME_NEVER), "choose no fill");
   const std::vector<hsize_t> lengths(type.shape.begin(), type.shape.end());
   const Handle space(checked(H5Screate_simple(static_cast<int>(lengths.size()), lengths.data(), nullptr), "describe the shape"), H5Sclose);
-  Handle dataset(checked(H5Dcreate2(file, name.c_str(), stored_type(type.dtype), space, link_list(), layout, H5P_DEFAULT), "make the dataset"),
-                 H5Dclose);
+  Handle dataset(
+      checked(H5Dcreate2(file, name.c_str(), stored_type(type.dtype), space, link_list(), layout, H5P_DEFAULT), "make the dataset"),
+      H5Dclose);
   const auto address = H5Dget_offset(dataset);
   const bool has_values = type.shape.num_elements() > 0;
   if (address == HADDR_UNDEF && has_values) throw CheckpointError("HDF5 gave the dataset no place in the file");
@@ -27,10 +28,10 @@ std::int64_t make_dataset(hid_t file, const std::string& name, const Found& type
 
 void make_group(hid_t file, const std::string& name, const std::string& kind) {
   const bool there = exists(file, name);
-  Handle group(checked(there ? H5Gopen2(file, name.c_str(), H5P_DEFAULT)
-                             : H5Gcreate2(file, name.c_str(), link_list(), H5P_DEFAULT, H5P_DEFAULT),
-                       "make a group"),
-               H5Gclose);
+  Handle group(
+      checked(there ? H5Gopen2(file, name.c_str(), H5P_DEFAULT) : H5Gcreate2(file, name.c_str(), link_list(), H5P_DEFAULT, H5P_DEFAULT),
+              "make a group"),
+      H5Gclose);
   if (kind != "dict") set_text_attribute(group, "meshwise_kind", kind);
   checked(group.close(), "finish a group");
 }
@@ -52,7 +53,8 @@ std::vector<std::int64_t> lay_out(const std::string& path, const std::string& ro
 }
 
 void set_text_attribute(hid_t object, const char* name, const std::string& text) {
-  const Handle type(checked(H5Tcopy(H5T_C_S1), "describe a text"), H5Tclose), space(checked(H5Screate(H5S_SCALAR), "describe a text"), H5Sclose);
+  const Handle type(checked(H5Tcopy(H5T_C_S1), "describe a text"), H5Tclose),
+      space(checked(H5Screate(H5S_SCALAR), "describe a text"), H5Sclose);
   checked(H5Tset_size(type, text.size() + 1), "describe a text");
   const Handle attribute(checked(H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT), "make an attribute"), H5Aclose);
   checked(H5Awrite(attribute, type, text.c_str()), "write an attribute");
@@ -61,7 +63,8 @@ void set_text_attribute(hid_t object, const char* name, const std::string& text)
 std::string text_attribute(hid_t object, const char* name) {
   if (checked(H5Aexists(object, name), "look for an attribute") == 0) return {};
   const Handle attribute(checked(H5Aopen(object, name, H5P_DEFAULT), "open an attribute"), H5Aclose);
-  const Handle type(checked(H5Aget_type(attribute), "read an attribute"), H5Tclose), space(checked(H5Aget_space(attribute), "read an attribute"), H5Sclose);
+  const Handle type(checked(H5Aget_type(attribute), "read an attribute"), H5Tclose),
+      space(checked(H5Aget_space(attribute), "read an attribute"), H5Sclose);
   if (H5Tget_class(type) != H5T_STRING || H5Tis_variable_str(type) != 0 || H5Sget_simple_extent_npoints(space) != 1) return {};
   std::string text(H5Tget_size(type), '\0');
   checked(H5Aread(attribute, type, text.data()), "read an attribute");

@@ -20,7 +20,8 @@ namespace {
 using detail::agreed;
 
 // Throws, from metadata alone. Dicts, lists and tuples of arrays in flattening order, as what is to be made; and the arrays.
-void lay_out_tree(const std::string& call, const Tree& tree, const std::string& path, std::vector<detail::LaidOut>& items, std::vector<Array>& arrays) {
+void lay_out_tree(const std::string& call, const Tree& tree, const std::string& path, std::vector<detail::LaidOut>& items,
+                  std::vector<Array>& arrays) {
   using Kind = Tree::Kind;
   if (tree.kind() == Kind::leaf) {
     detail::check_alive(tree.leaf(), call, path);
@@ -33,7 +34,8 @@ void lay_out_tree(const std::string& call, const Tree& tree, const std::string& 
   item.kind = detail::kind_text(tree.kind());
   for (const auto& [key, entry] : tree.entries()) {
     if (key.empty() || key == "." || key.find('/') != std::string::npos || key.find('\0') != std::string::npos)
-      throw CheckpointError(fmt::format("{}: the key '{}' can name nothing in a group: it is empty, '.', or has a slash or a zero byte", call, key));
+      throw CheckpointError(
+          fmt::format("{}: the key '{}' can name nothing in a group: it is empty, '.', or has a slash or a zero byte", call, key));
     lay_out_tree(call, entry, path + "/" + key, items, arrays);
   }
   for (std::size_t i = 0; i < tree.items().size(); ++i) lay_out_tree(call, tree.items()[i], fmt::format("{}/{}", path, i), items, arrays);

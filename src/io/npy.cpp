@@ -36,7 +36,9 @@ void swap_bytes(std::byte* values, std::int64_t bytes, Dtype dtype) {
 class NpyFile {
  public:
   NpyFile(const std::string& path, const detail::NpyHeader& header)
-      : path_(path), header_(header), descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)),
+      : path_(path),
+        header_(header),
+        descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)),
         strides_(row_major_strides(header.found.shape)) {
     if (descriptor_ < 0) throw CheckpointError(detail::system_reason(errno, path));
     if (!header.is_fortran) return;
@@ -121,7 +123,8 @@ Array read_onto(const std::string& file, const Target& target, const std::string
     if (!placed.is_needed_here()) return std::string();
     const auto header = detail::read_npy_header(file);
     if (header.found != found)
-      throw CheckpointError(fmt::format("here it is {}, for rank 0 it is {}: do all ranks see the same file?", detail::type_text(header.found), detail::type_text(found)));
+      throw CheckpointError(fmt::format("here it is {}, for rank 0 it is {}: do all ranks see the same file?",
+                                        detail::type_text(header.found), detail::type_text(found)));
     NpyFile source(file, header);
     placed.read([&](const Region& region) { return source.read(region); });
     return std::string();
@@ -140,7 +143,8 @@ Array read_npy(const std::string& file, const ReadOptions& options) { return rea
 void write_npy(const std::string& file, const Array& x) {
   const auto ticket = detail::enter_world_call({"io::write_npy", detail::hash_text("io::write_npy")});
   const auto call = fmt::format("io::write_npy('{}', {})", file, type_string(x));
-  detail::same_call("io::write_npy", fmt::format("{} on {}{}", call, detail::words_of(x.sharding()), x.is_deleted() ? ", a deleted array" : ""), ticket);
+  detail::same_call("io::write_npy",
+                    fmt::format("{} on {}{}", call, detail::words_of(x.sharding()), x.is_deleted() ? ", a deleted array" : ""), ticket);
   detail::check_alive(x, "io::write_npy", "x");
   if (x.dtype() == bfloat16) throw DtypeError(call + ": NumPy has no bfloat16; x.astype(float32) holds the same values");
   detail::write_whole(call, ticket, {x}, [&] { return detail::begin_draft(file, detail::npy_header({x.dtype(), x.shape()}), x.nbytes()); });

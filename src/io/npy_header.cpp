@@ -28,9 +28,10 @@ struct Code {
   const char* code;
   Dtype dtype;
 };
-constexpr std::array codes{Code{"b1", Dtype::bool_},   Code{"i1", Dtype::int8},     Code{"i2", Dtype::int16},    Code{"i4", Dtype::int32},
-                           Code{"i8", Dtype::int64},   Code{"u1", Dtype::uint8},    Code{"u2", Dtype::uint16},   Code{"u4", Dtype::uint32},
-                           Code{"u8", Dtype::uint64},  Code{"f2", Dtype::float16},  Code{"f4", Dtype::float32},  Code{"f8", Dtype::float64},
+constexpr std::array codes{Code{"b1", Dtype::bool_},     Code{"i1", Dtype::int8},       Code{"i2", Dtype::int16},
+                           Code{"i4", Dtype::int32},     Code{"i8", Dtype::int64},      Code{"u1", Dtype::uint8},
+                           Code{"u2", Dtype::uint16},    Code{"u4", Dtype::uint32},     Code{"u8", Dtype::uint64},
+                           Code{"f2", Dtype::float16},   Code{"f4", Dtype::float32},    Code{"f8", Dtype::float64},
                            Code{"c8", Dtype::complex64}, Code{"c16", Dtype::complex128}};
 
 [[noreturn]] void damaged(const std::string& what) { throw CheckpointError("it is a damaged .npy file: " + what); }
@@ -48,10 +49,14 @@ class Dict {
     while (!take('}')) {
       const auto key = quoted();
       expect(':');
-      if (key == "descr") descr = description();
-      else if (key == "fortran_order") fortran = truth();
-      else if (key == "shape") shape = tuple();
-      else damaged(fmt::format("its head has a key '{}'", key));
+      if (key == "descr")
+        descr = description();
+      else if (key == "fortran_order")
+        fortran = truth();
+      else if (key == "shape")
+        shape = tuple();
+      else
+        damaged(fmt::format("its head has a key '{}'", key));
       if (!take(',')) {
         expect('}');
         break;
@@ -85,7 +90,8 @@ class Dict {
   }
   std::string description() {
     skip();
-    if (rest_.starts_with('[')) throw CheckpointError("it holds records (a structured dtype), and an array has one value an element; save its fields one by one");
+    if (rest_.starts_with('['))
+      throw CheckpointError("it holds records (a structured dtype), and an array has one value an element; save its fields one by one");
     return quoted();
   }
   bool truth() {
@@ -126,7 +132,8 @@ class Dict {
       header.is_swapped = order == '>' && itemsize(dtype) > 1;
       return;
     }
-    throw CheckpointError(fmt::format("its dtype is '{}', and an array needs bool, integers, floats to 64 bits or complex; x.astype(...) in NumPy converts", descr));
+    throw CheckpointError(fmt::format(
+        "its dtype is '{}', and an array needs bool, integers, floats to 64 bits or complex; x.astype(...) in NumPy converts", descr));
   }
 
   std::string_view rest_;
@@ -135,7 +142,8 @@ class Dict {
 }  // namespace
 
 NpyHeader parse_npy_header(std::string_view bytes, std::int64_t size) {
-  if (!bytes.starts_with(magic)) throw CheckpointError(bytes.starts_with("PK") ? "it is a .npz archive, not a .npy file; unzip it" : "it is not a .npy file");
+  if (!bytes.starts_with(magic))
+    throw CheckpointError(bytes.starts_with("PK") ? "it is a .npz archive, not a .npy file; unzip it" : "it is not a .npy file");
   if (bytes.size() < 12 && (bytes.size() < 10 || bytes[6] != 1)) damaged("it ends in its head");
   const auto byte = [&](std::size_t at) { return static_cast<std::int64_t>(static_cast<unsigned char>(bytes[at])); };
   const auto version = byte(6);
@@ -148,15 +156,18 @@ NpyHeader parse_npy_header(std::string_view bytes, std::int64_t size) {
   header.begin = start + length;
   Dict(bytes.substr(static_cast<std::size_t>(start), static_cast<std::size_t>(length))).read(header);
   std::int64_t wanted = 0;
-  if (__builtin_mul_overflow(header.found.shape.num_elements(), static_cast<std::int64_t>(itemsize(header.found.dtype)), &wanted) || wanted > size - header.begin)
-    throw CheckpointError(fmt::format("it is cut short: {} is more than the {} bytes after its head", type_text(header.found), size - header.begin));
+  if (__builtin_mul_overflow(header.found.shape.num_elements(), static_cast<std::int64_t>(itemsize(header.found.dtype)), &wanted) ||
+      wanted > size - header.begin)
+    throw CheckpointError(
+        fmt::format("it is cut short: {} is more than the {} bytes after its head", type_text(header.found), size - header.begin));
   return header;
 }
 
 NpyHeader read_npy_header(const std::string& path) {
-  struct stat status {};
+  struct stat status{};
   if (::stat(path.c_str(), &status) != 0) throw CheckpointError(system_reason(errno, path));
-  if (!S_ISREG(status.st_mode)) throw CheckpointError(S_ISDIR(status.st_mode) ? "it is a directory, not a file" : "it is not a regular file");
+  if (!S_ISREG(status.st_mode))
+    throw CheckpointError(S_ISDIR(status.st_mode) ? "it is a directory, not a file" : "it is not a regular file");
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) throw CheckpointError(system_reason(errno, path));
   std::string bytes(static_cast<std::size_t>(std::min<std::int64_t>(status.st_size, longest_head + 12)), '\0');
@@ -164,9 +175,12 @@ NpyHeader read_npy_header(const std::string& path) {
   int error = 0;
   while (have < bytes.size() && error == 0) {
     const auto got = ::pread(descriptor, bytes.data() + have, bytes.size() - have, static_cast<off_t>(have));
-    if (got > 0) have += static_cast<std::size_t>(got);
-    else if (got == 0) break;
-    else if (errno != EINTR) error = errno;
+    if (got > 0)
+      have += static_cast<std::size_t>(got);
+    else if (got == 0)
+      break;
+    else if (errno != EINTR)
+      error = errno;
   }
   ::close(descriptor);
   if (error != 0) throw CheckpointError(system_reason(error, path));
@@ -176,7 +190,8 @@ NpyHeader read_npy_header(const std::string& path) {
 
 std::string npy_header(const Found& found) {
   const auto* code = std::find_if(codes.begin(), codes.end(), [&](const Code& c) { return c.dtype == found.dtype; });
-  std::string dict = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': {}, }}", itemsize(found.dtype) == 1 ? '|' : '<', code->code, to_string(found.shape));
+  std::string dict = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': {}, }}", itemsize(found.dtype) == 1 ? '|' : '<',
+                                 code->code, to_string(found.shape));
   // NumPy leaves room for the first length to grow in place.
   if (!found.shape.empty()) dict.append(21 - std::min<std::size_t>(21, std::to_string(found.shape[0]).size()), ' ');
   constexpr std::size_t start = 10, alignment = 64;

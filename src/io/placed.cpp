@@ -29,7 +29,8 @@ Region region_of(const std::string& call, const Found& found, const io::ReadOpti
     const auto [start, stop] = box[axis];
     const auto step = options.steps.empty() ? 1 : options.steps[static_cast<std::size_t>(axis)];
     if (start < 0 || stop < start || stop > found.shape[axis])
-      refuse(fmt::format("the box {} is not within the array: axis {} has [{}:{}] of {}", to_string(box), axis, start, stop, found.shape[axis]));
+      refuse(fmt::format("the box {} is not within the array: axis {} has [{}:{}] of {}", to_string(box), axis, start, stop,
+                         found.shape[axis]));
     if (step < 1) refuse(fmt::format("step {} of axis {} is not above 0", step, axis));
     region.shape.push_back((stop - start) / step + ((stop - start) % step != 0));
     region.start.push_back(start);
@@ -156,7 +157,8 @@ void cut(const Index& box, const std::function<bool(const Index&)>& small_enough
 void for_each_piece(const Array& x, const std::function<void(const Index&, const LocalArray&)>& f) {
   const auto can_be_copied = [&](const Index& box) { return box.num_elements() * x.itemsize() <= most_copied; };
   if (x.state()->kind != State::Kind::shards) {  // every rank has the values; a recipe makes a few at a time
-    if (process_index() == 0) cut(Index::whole(x.shape()), can_be_copied, [&](const Index& box) { f(box, uncommitted_box(x, box).contiguous()); });
+    if (process_index() == 0)
+      cut(Index::whole(x.shape()), can_be_copied, [&](const Index& box) { f(box, uncommitted_box(x, box).contiguous()); });
     return;
   }
   for (const auto& shard : x.addressable_shards()) {

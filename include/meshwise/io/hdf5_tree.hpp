@@ -21,7 +21,8 @@ struct ReadTreeOptions {
 ///
 /// Throws, the same on every rank: CheckpointError as `read` does, and for datasets that cannot be arrays, naming all; PlacementError when
 /// `targets` does not fit, saying which key is missing where; OutOfMemoryError; MismatchError.
-Tree read_tree(const std::string& file, const std::string& group = "/", const ShardingTree& targets = {}, const ReadTreeOptions& options = {});
+Tree read_tree(const std::string& file, const std::string& group = "/", const ShardingTree& targets = {},
+               const ReadTreeOptions& options = {});
 
 /// Synchronising. The tree as a group: dicts are groups, leaves datasets; lists and tuples are groups with the keys 0, 1, ... and an attribute
 /// `meshwise_kind`. All or nothing, as `write` is. Throws as `write` does, and CheckpointError for a key that is empty, `.` or has a slash.
