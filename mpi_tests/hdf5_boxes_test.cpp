@@ -66,13 +66,12 @@ TEST(Hdf5Boxes, EveryLayoutContiguousAndCompressed) {
   const std::vector<std::int64_t> ones{1, 1, 1};
   for (const auto* name : {"/plain", "/chunks"})
     for (const auto& sharding : layouts(3)) {
-      for (const auto& box :
-           {Index{{2, 11}, {1, 5}, {0, 5}}, Index{{0, 13}, {5, 6}, {4, 5}}, Index{{7, 8}, {0, 6}, {0, 5}}, Index{{3, 3}, {0, 6}, {1, 2}}}) {
+      for (const auto& box : {Index{{0, 13}, {5, 6}, {4, 5}}, Index{{7, 8}, {0, 6}, {0, 5}}, Index{{3, 3}, {0, 6}, {1, 2}}})
         expect_elements(read(file, name, sharding, {.box = box}), shape, box, ones, sharding);
-        for (const auto& steps :
-             {std::vector<std::int64_t>{2, 1, 1}, std::vector<std::int64_t>{3, 2, 4}, std::vector<std::int64_t>{1, 1, 100}})
-          expect_elements(read(file, name, sharding, {.box = box, .steps = steps}), shape, box, steps, sharding);
-      }
+      const Index box{{2, 11}, {1, 5}, {0, 5}};
+      for (const auto& steps :
+           {std::vector<std::int64_t>{2, 1, 1}, std::vector<std::int64_t>{3, 2, 4}, std::vector<std::int64_t>{1, 1, 100}})
+        expect_elements(read(file, name, sharding, {.box = box, .steps = steps}), shape, box, steps, sharding);
       expect_elements(read(file, name, sharding, {.steps = {5, 1, 2}}), shape, Index::whole(shape), {5, 1, 2}, sharding);
     }
 }

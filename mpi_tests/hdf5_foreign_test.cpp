@@ -113,7 +113,7 @@ TEST_F(Hdf5Foreign, NetCdf4) {
 
 // Last: what is changed here the others have read.
 TEST_F(Hdf5Foreign, WhatWeWriteTheyRead) {
-  for (const auto dtype : numpy_dtypes)
+  for (const auto dtype : {Dtype::bool_, Dtype::int16, Dtype::float16, Dtype::float64, Dtype::complex64})
     mw::io::append(in_folder("grown.h5"), std::string(mw::name(dtype)), test_array(shape, dtype, line(P("x"))));
   const auto part = [](std::int64_t from, std::int64_t to) {
     return test_array(shape, Dtype::int32, line(P("x")))[{mw::Slice(from, to), mw::Slice()}];

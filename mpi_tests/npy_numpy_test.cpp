@@ -44,11 +44,12 @@ TEST_F(NpyNumpy, WhatCannotBeRead) {
 }
 
 TEST_F(NpyNumpy, WhatWeWriteIsWhatNumpySaves) {
-  for (const auto dtype : numpy_dtypes)
-    for (const auto& s : {shape, Shape{}, Shape{0, 4}, Shape{7}, Shape{100000, 2}})
-      if (s.ndim() == 0 || s[0] < 1000 || dtype == Dtype::float32)
-        mw::io::write_npy(in_folder(fmt::format("ours-{}-{}.npy", mw::name(dtype), fmt::join(s.lengths(), "x"))),
-                          test_array(s, dtype, line(s.ndim() ? P("x") : P())));
+  const auto write = [](Dtype dtype, const Shape& s) {
+    const auto name = fmt::format("ours-{}-{}.npy", mw::name(dtype), fmt::join(s.lengths(), "x"));
+    mw::io::write_npy(in_folder(name), test_array(s, dtype, line(s.ndim() > 0 ? P("x") : P())));
+  };
+  for (const auto dtype : numpy_dtypes) write(dtype, shape);
+  for (const auto& s : {Shape{}, Shape{0, 4}, Shape{7}, Shape{50000, 2}}) write(Dtype::float32, s);
   EXPECT_EQ(check(), 0);
 }
 

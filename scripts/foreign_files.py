@@ -159,7 +159,7 @@ def check_hdf5(folder):
         same("no ints", attributes["no ints"].shape, (0,))
     with h5py.File(os.path.join(folder, "grown.h5")) as file:
         same("maxshape", file["log"].maxshape, (None, 6))
-        for name in DTYPES:
+        for name in ("bool", "int16", "float16", "float64", "complex64"):
             same_array(name, file[name][()], SHAPE, name)
         same_array("log", file["log"][()], SHAPE, "int32")
     with h5py.File(os.path.join(folder, "theirs.h5")) as file:
@@ -177,15 +177,12 @@ def check_hdf5(folder):
 
 
 def check_npy(folder):
-    for name in DTYPES:
-        for shape in (SHAPE, (), (0, 4), (7,), (100000, 2)):
-            ours = os.path.join(folder, f"ours-{name}-{'x'.join(map(str, shape))}.npy")
-            if len(shape) == 2 and shape[0] > 1000 and name != "float32":
-                continue
-            same_array(ours, np.load(ours), shape, name)
-            theirs = os.path.join(folder, "numpy.npy")
-            np.save(theirs, values(shape, name))
-            same(f"{ours}: the bytes of numpy.save", open(ours, "rb").read() == open(theirs, "rb").read(), True)
+    for name, shape in [(name, SHAPE) for name in DTYPES] + [("float32", shape) for shape in ((), (0, 4), (7,), (50000, 2))]:
+        ours, theirs = os.path.join(folder, f"ours-{name}-{'x'.join(map(str, shape))}.npy"), os.path.join(folder, "numpy.npy")
+        same_array(ours, np.load(ours), shape, name)
+        np.save(theirs, values(shape, name))
+        with open(ours, "rb") as one, open(theirs, "rb") as other:
+            same(f"{ours}: the bytes of numpy.save", one.read() == other.read(), True)
 
 
 def main():

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <optional>
+#include <iterator>
+#include <numeric>
+#include <vector>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -36,35 +38,37 @@ void swap_bytes(std::byte* values, std::int64_t bytes, Dtype dtype) {
 class NpyFile {
  public:
   NpyFile(const std::string& path, const detail::NpyHeader& header)
-      : path_(path),
-        header_(header),
-        descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)),
-        strides_(row_major_strides(header.found.shape)) {
+      : path_(path), header_(header), descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
     if (descriptor_ < 0) throw CheckpointError(detail::system_reason(errno, path));
-    if (!header.is_fortran) return;
-    std::int64_t step = 1;
-    for (std::size_t d = 0; d < strides_.size(); ++d) {
-      strides_[d] = step;
-      step *= header.found.shape[static_cast<std::int64_t>(d)];
-    }
+    strides_ = row_major_strides(Shape(in_file_order(header.found.shape.lengths())));
   }
   ~NpyFile() { ::close(descriptor_); }
   NpyFile(const NpyFile&) = delete;
   NpyFile& operator=(const NpyFile&) = delete;
 
-  LocalArray read(const Region& region) {
-    const auto dtype = header_.found.dtype;
-    LocalArray out(region.shape, dtype);
-    const auto item = static_cast<std::int64_t>(itemsize(dtype));
+  LocalArray read(const Region& wanted) {
+    const auto item = static_cast<std::int64_t>(itemsize(header_.found.dtype));
+    LocalArray out(wanted.shape, header_.found.dtype);
+    const Region region{Shape(in_file_order(wanted.shape.lengths())), in_file_order(wanted.start), in_file_order(wanted.step)};
+    std::vector<std::int64_t> axes(static_cast<std::size_t>(out.ndim()));
+    std::iota(axes.begin(), axes.end(), 0);
+    if (header_.is_fortran) std::reverse(axes.begin(), axes.end());
+    const auto ordered = out.transposed(axes);
     const auto small_enough = [&](const Index& box) {
       const auto bytes = span(region, box) * item;
       return bytes <= most_staged && (bytes <= always_staged || bytes <= worth_reading * box.num_elements() * item);
     };
-    detail::cut(Index::whole(region.shape), small_enough, [&](const Index& box) { read_box(region, box, out); });
+    detail::cut(Index::whole(region.shape), small_enough, [&](const Index& box) { read_box(region, box, ordered); });
     return out;
   }
 
  private:
+  /// Axes from the one whose neighbours lie farthest apart.
+  PerAxis<std::int64_t> in_file_order(const PerAxis<std::int64_t>& axes) const {
+    if (!header_.is_fortran) return axes;
+    return PerAxis<std::int64_t>(std::reverse_iterator(axes.end()), std::reverse_iterator(axes.begin()));
+  }
+
   /// Elements from a box's first to its last in the file.
   std::int64_t span(const Region& region, const Index& box) const {
     std::int64_t last = 0;
@@ -102,7 +106,7 @@ class NpyFile {
   std::string path_;
   detail::NpyHeader header_;
   int descriptor_;
-  PerAxis<std::int64_t> strides_;  // of the file, in elements
+  PerAxis<std::int64_t> strides_{};  // in file order, in elements
   LocalArray staging_{};
 };
 
