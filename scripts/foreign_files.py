@@ -177,7 +177,7 @@ def check_hdf5(folder):
 
 
 def check_npy(folder):
-    for name, shape in [(name, SHAPE) for name in DTYPES] + [("float32", shape) for shape in ((), (0, 4), (7,), (50000, 2))]:
+    for name, shape in [(name, SHAPE) for name in DTYPES] + [("float32", shape) for shape in ((), (0, 4), (7,), (50000, 2), (1,) * 20)]:
         ours, theirs = os.path.join(folder, f"ours-{name}-{'x'.join(map(str, shape))}.npy"), os.path.join(folder, "numpy.npy")
         same_array(ours, np.load(ours), shape, name)
         np.save(theirs, values(shape, name))
