@@ -204,7 +204,7 @@ TEST_F(Hdf5Errors, MissingDatasetSaysWhatThereIs) {
     EXPECT_HAS(words, "/names string[12][3]");
   }
   EXPECT_HAS(refuse("/"), "a dataset needs a name");
-  EXPECT_HAS(refuse("dangling"), "component not found");
+  EXPECT_HAS(refuse("dangling"), "there is /dangling (a link to nothing)");
 }
 
 TEST_F(Hdf5Errors, WhatIsNoArray) {

@@ -54,7 +54,31 @@ TEST(UserCases, U122_ReplicasAreWrittenOnce) {
     EXPECT_GE(written, bytes) << mw::to_string(sharding);
     EXPECT_LT(written, bytes + metadata) << mw::to_string(sharding);
     hdf5_files::on_first([&] { hdf5_files::expect_dataset(folder / "x.h5", "/x", {256, 1024}, mw::float32); });
+    mw::io::write_npy(folder / "x.npy", x);
+    const auto as_npy = written_everywhere();
+    mw::io::write_tree(folder / "t.h5", "/t", mw::Tree{{"a", x}, {"b", x}});
+    const auto as_tree = written_everywhere();
+    EXPECT_EQ(as_npy, bytes) << mw::to_string(sharding);
+    EXPECT_GE(as_tree, 2 * bytes) << mw::to_string(sharding);
+    EXPECT_LT(as_tree, 2 * bytes + metadata) << mw::to_string(sharding);
   }
+}
+
+// What was stored had another shape than what was asked for, and nobody said so.
+TEST(UserCases, U135_AnotherShapeThanTheStoredOne) {
+  const hdf5_files::Folder folder;
+  const auto file = folder / "x.h5", npy = folder / "x.npy";
+  const NamedSharding rows(line(mw::devices().size()), P("x"));
+  const auto x = mw::device_put(numbered({10}, mw::float32), rows);
+  mw::io::write(file, "/w", x);
+  mw::io::write_npy(npy, x);
+  for (const auto& box : {mw::Index{{0, 20}}, mw::Index{{0, 2}, {0, 5}}}) {
+    const auto words = hdf5_files::error_everywhere<mw::IndexError>([&] { mw::io::read(file, "/w", rows, {.box = box}); });
+    for (const auto& part : {file, std::string("/w"), mw::to_string(box), std::string("stored is float32[10]")}) EXPECT_HAS(words, part);
+    EXPECT_HAS(hdf5_files::error_everywhere<mw::IndexError>([&] { mw::io::read_npy(npy, rows, {.box = box}); }), "stored is float32[10]");
+  }
+  EXPECT_HAS(hdf5_files::error_everywhere<mw::ShapeError>([&] { mw::io::append(file, "/w", mw::device_put(numbered({2, 5}, mw::float32), rows)); }), "the dataset is float32[10]");
+  EXPECT_EQ(wrong_numbers<float>(mw::io::read(file, "/w", rows)), 0);
 }
 
 // Rows that are fewer than ranks: the gathered array hung or had the wrong size.

@@ -254,7 +254,7 @@ class Maker {
 };
 
 // Reads a dataset as one process: right shape, element type, layout, and the test array's values.
-inline void expect_dataset(const std::string& path, const std::string& name, const Shape& shape, Dtype dtype) {
+inline void expect_dataset(const std::string& path, const std::string& name, const Shape& shape, Dtype dtype, H5D_layout_t wanted_layout = H5D_CONTIGUOUS) {
   const auto file = H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
   ASSERT_GE(file, 0) << path;
   const auto dataset = H5Dopen2(file, name.c_str(), H5P_DEFAULT);
@@ -264,7 +264,7 @@ inline void expect_dataset(const std::string& path, const std::string& name, con
   H5Sget_simple_extent_dims(space, lengths.data(), nullptr);
   EXPECT_EQ(meshwise::PerAxis<std::int64_t>(lengths.begin(), lengths.end()), shape.lengths()) << name;
   EXPECT_GT(H5Tequal(type, wanted), 0) << name;
-  EXPECT_EQ(H5Pget_layout(layout), H5D_CONTIGUOUS);
+  EXPECT_EQ(H5Pget_layout(layout), wanted_layout);
   const auto expected = test_bytes(shape, dtype);
   auto found = expected;
   std::fill(found.begin(), found.end(), std::byte{0xaa});

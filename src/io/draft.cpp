@@ -33,30 +33,13 @@ int open_or_throw(const std::string& path, int flags) {
   return descriptor;
 }
 
-// Takes the blocks at the file's end. Not posix_fallocate: where the file system cannot, that writes zeros.
-void reserve(const std::string& path, std::int64_t bytes) {
-  const int descriptor = open_or_throw(path, O_WRONLY);
-  const auto end = ::lseek(descriptor, 0, SEEK_END);
-  int error = 0;
-  do error = ::fallocate(descriptor, 0, end, bytes + metadata_room) == 0 ? 0 : errno;
-  while (error == EINTR);
-  if (error != 0 && error != EOPNOTSUPP && error != ENOSYS) {
-    static_cast<void>(::ftruncate(descriptor, end) == 0);
-    ::close(descriptor);
-    throw CheckpointError(fmt::format("no room for {} bytes: {}", bytes, system_reason(error, "/")));
-  }
-  ::close(descriptor);
-}
-
-// Makes a file of HDF5's bytes, but not by HDF5: a file whose first write failed it can never close, and says so without end when the program ends.
-void create_empty_file(const std::string& path) {
-  const auto image = empty_file_image();
+void create_file(const std::string& path, const void* bytes, std::size_t size) {
   const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (descriptor < 0) throw CheckpointError(system_reason(errno, path));
-  const auto written = ::write(descriptor, image.data(), image.size());
+  const auto written = ::write(descriptor, bytes, size);
   const int error = written < 0 ? errno : ENOSPC;
   ::close(descriptor);
-  if (written != static_cast<ssize_t>(image.size())) throw CheckpointError(system_reason(error, path));
+  if (written != static_cast<ssize_t>(size)) throw CheckpointError(system_reason(error, path));
 }
 
 }  // namespace
@@ -72,24 +55,44 @@ std::string replaced_file(const std::string& file) {
   return fs::canonical(file).string();
 }
 
-Draft begin_draft(const std::string& file, const std::string& dataset, const Shape& shape, Dtype dtype, bool append) {
+void reserve(const std::string& path, std::int64_t bytes) {
+  // Not posix_fallocate: where the file system cannot, that writes zeros.
+  const int descriptor = open_or_throw(path, O_WRONLY);
+  const auto end = ::lseek(descriptor, 0, SEEK_END);
+  int error = 0;
+  do error = ::fallocate(descriptor, 0, end, bytes + metadata_room) == 0 ? 0 : errno;
+  while (error == EINTR);
+  if (error != 0 && error != EOPNOTSUPP && error != ENOSYS) {
+    static_cast<void>(::ftruncate(descriptor, end) == 0);
+    ::close(descriptor);
+    throw CheckpointError(fmt::format("no room for {} bytes: {}", bytes, system_reason(error, "/")));
+  }
+  ::close(descriptor);
+}
+
+Draft begin_draft(const std::string& file, const std::string& name, std::int64_t bytes, bool append,
+                  const std::function<void(Draft&)>& lay_out) {
   Draft draft;
-  draft.dataset = normalized_name(dataset);
+  draft.name = object_name(name);
   draft.target = replaced_file(file);
   std::error_code none;
   if (append && std::filesystem::exists(draft.target, none)) {  // in place: the file may be far larger than the dataset
     draft.path = draft.target;
     auto open = open_file(draft.path, true);
-    check_free(open, draft.dataset);
+    check_free(open, draft.name);
     draft.link = "/.meshwise-unfinished-" + unused_suffix();
     checked(open.close(), "close the file");
   } else {
     draft.path = fmt::format("{}.unfinished-{}", draft.target, unused_suffix());
   }
   try {
-    if (draft.link.empty()) create_empty_file(draft.path);
-    reserve(draft.path, shape.num_elements() * static_cast<std::int64_t>(itemsize(dtype)));
-    draft.offset = lay_out(draft.path, draft.link.empty() ? draft.dataset : draft.link, shape, dtype);
+    // Of HDF5's bytes, but not made by HDF5: a file whose first write failed it can never close, and says so without end when the program ends.
+    if (draft.link.empty()) {
+      const auto image = empty_file_image();
+      create_file(draft.path, image.data(), image.size());
+    }
+    reserve(draft.path, bytes);
+    lay_out(draft);
   } catch (...) {
     discard(draft);
     throw;
@@ -97,19 +100,48 @@ Draft begin_draft(const std::string& file, const std::string& dataset, const Sha
   return draft;
 }
 
+Draft begin_draft(const std::string& file, const std::string& name, std::span<const LaidOut> items, bool append) {
+  constexpr std::int64_t room_of_one = 1 << 13;  // its header, its group's table, the gap before an aligned address
+  std::int64_t bytes = 0;
+  for (const auto& item : items)
+    bytes += room_of_one + item.type.shape.num_elements() * static_cast<std::int64_t>(itemsize(item.type.dtype));
+  return begin_draft(file, name, bytes, append, [&](Draft& draft) { draft.offsets = lay_out(draft.path, draft.made_as(), items); });
+}
+
+Draft begin_draft(const std::string& file, const std::string& first_bytes, std::int64_t bytes) {
+  Draft draft;
+  draft.target = replaced_file(file);
+  draft.path = fmt::format("{}.unfinished-{}", draft.target, unused_suffix());
+  const auto begin = static_cast<std::int64_t>(first_bytes.size());
+  draft.offsets = {begin};
+  try {
+    create_file(draft.path, first_bytes.data(), first_bytes.size());
+    reserve(draft.path, bytes);
+    if (::truncate(draft.path.c_str(), begin + bytes) != 0) throw CheckpointError(system_reason(errno, draft.path));
+  } catch (...) {
+    discard(draft);
+    throw;
+  }
+  return draft;
+}
+
+void sync_file(const std::string& path) {
+  const int descriptor = open_or_throw(path, O_RDONLY);
+  const int error = ::fsync(descriptor) == 0 ? 0 : errno;
+  ::close(descriptor);
+  if (error != 0) throw CheckpointError(system_reason(error, path));
+}
+
 void publish(const Draft& draft) {
   if (!draft.link.empty()) {
     auto file = open_file(draft.path, true);
-    rename_link(file, draft.link, draft.dataset);
+    rename_link(file, draft.link, draft.name);
     checked(file.close(), "finish the file");
   } else {
-    struct stat old {};
+    struct stat old{};
     if (::stat(draft.target.c_str(), &old) == 0) static_cast<void>(::chmod(draft.path.c_str(), old.st_mode & 07777) == 0);
   }
-  const int descriptor = open_or_throw(draft.path, O_RDONLY);
-  const int error = ::fsync(descriptor) == 0 ? 0 : errno;
-  ::close(descriptor);
-  if (error != 0) throw CheckpointError(system_reason(error, draft.path));
+  sync_file(draft.path);
   if (!draft.link.empty()) return;
   if (::rename(draft.path.c_str(), draft.target.c_str()) != 0) throw CheckpointError(system_reason(errno, draft.target));
   // The name too shall survive a power cut; where a directory cannot be synchronised there is nothing to do about it.
@@ -127,7 +159,7 @@ void discard(const Draft& draft) noexcept {
   }
   try {
     const auto file = open_file(draft.path, true);
-    remove_link(file, draft.link);
+    if (exists(file, draft.link)) remove_link(file, draft.link);
   } catch (const std::exception&) {  // a name that says it is unfinished stays
   }
 }

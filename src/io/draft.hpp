@@ -1,27 +1,48 @@
 #pragma once
-// A dataset in the making: laid out by one process, filled by many with plain system calls, then published or thrown away. Local, no MPI.
+// A file, or datasets of one, in the making: laid out by one process, filled by many, then published or thrown away. Local, no MPI.
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "meshwise/base/dtype.hpp"
 #include "meshwise/base/shape.hpp"
 
 namespace meshwise::detail {
 
-/// Local. What the process that publishes knows; the others need `path` and `offset` alone.
+struct LaidOut;
+
+/// Local. What the process that publishes knows; the others need `path` and `offsets` alone.
 struct Draft {
-  std::string path;         // of the file that is written to
-  std::int64_t offset = 0;  // of the dataset's first byte in it
-  std::string dataset;      // its name when published
-  std::string link;         // its name until then; empty in a new file, which has another name itself
-  std::string target;       // the new file's name when published
+  std::string path;                     // of the file that is written to
+  std::vector<std::int64_t> offsets{};  // of each dataset's first byte in it
+  std::string name;                     // of the dataset or group when published
+  std::string link;                     // its name until then; empty in a new file, which has another name itself
+  std::string target;                   // the new file's name when published
+  std::string made_as() const { return link.empty() ? name : link; }
 };
 
-/// Local. Makes the file, or opens the one there is (`append`), and lays out the dataset under a name nobody looks for. The room on disk is taken first, so
-/// a full disk is found before HDF5 can half-write. Throws: CheckpointError, leaving nothing behind.
-Draft begin_draft(const std::string& file, const std::string& dataset, const Shape& shape, Dtype dtype, bool append);
+/// Local. Makes the file under a name nobody looks for, or opens the one there is (`append`) and chooses such a name in it. `lay_out` is called when the room
+/// on disk is taken, so that a full disk is found before HDF5 can half-write. `name` is "/" for the root of a new file. Throws: CheckpointError,
+/// leaving nothing behind.
+Draft begin_draft(const std::string& file, const std::string& name, std::int64_t bytes, bool append,
+                  const std::function<void(Draft&)>& lay_out);
+
+/// Local. The same for the datasets and groups of `items`, contiguous.
+Draft begin_draft(const std::string& file, const std::string& name, std::span<const LaidOut> items, bool append);
+
+/// Local. The same for a new file that begins with these bytes and has room for so many more, at offsets[0].
+Draft begin_draft(const std::string& file, const std::string& first_bytes, std::int64_t bytes);
+
+/// Local. Takes so many bytes on disk behind the file's end, and what HDF5 may add; a file that HDF5 closes gives back what it did not use.
+/// Throws: CheckpointError.
+void reserve(const std::string& path, std::int64_t bytes);
+
+/// Local. The file's bytes are on disk. Throws: CheckpointError.
+void sync_file(const std::string& path);
 
 /// Local. The file a name stands for: a new file replaces what a symbolic link points to, not the link. Throws: CheckpointError when it can't be replaced.
 std::string replaced_file(const std::string& file);

@@ -22,21 +22,6 @@ namespace {
 constexpr std::size_t most_names = 20;
 constexpr int deepest = 16;  // hard links may form a cycle
 
-Handle access_list() {
-  Handle list(checked(H5Pcreate(H5P_FILE_ACCESS), "make an access list"), H5Pclose);
-  // Whatever HDF5_DRIVER says: ranks open files by themselves, with no communication.
-  checked(H5Pset_fapl_sec2(list), "choose plain file access");
-  checked(H5Pset_alignment(list, 1 << 16, 4096), "choose the alignment");  // large datasets begin on pages
-  return list;
-}
-
-Handle link_list() {
-  Handle list(checked(H5Pcreate(H5P_LINK_CREATE), "make a link list"), H5Pclose);
-  checked(H5Pset_create_intermediate_group(list, 1), "make groups");
-  checked(H5Pset_char_encoding(list, H5T_CSET_UTF8), "name in UTF-8");
-  return list;
-}
-
 Shape shape_of(hid_t dataset, bool& has_shape) {
   const Handle space(checked(H5Dget_space(dataset), "read a shape"), H5Sclose);
   has_shape = H5Sget_simple_extent_type(space) != H5S_NULL;
@@ -45,12 +30,7 @@ Shape shape_of(hid_t dataset, bool& has_shape) {
   return Shape(std::vector<std::int64_t>(lengths.begin(), lengths.end()));
 }
 
-std::string description(hid_t dataset) {
-  bool has_shape = false;
-  const auto shape = shape_of(dataset, has_shape);
-  const Handle type(H5Dget_type(dataset), H5Tclose);
-  return has_shape ? fmt::format("{}[{}]", type_text(type), joined(shape)) : type_text(type) + " without a shape";
-}
+Handle type_of(hid_t dataset) { return {checked(H5Dget_type(dataset), "read the element type"), H5Tclose}; }
 
 void list(hid_t group, const std::string& prefix, int depth, std::vector<std::string>& found) {
   H5G_info_t info{};
@@ -62,7 +42,7 @@ void list(hid_t group, const std::string& prefix, int depth, std::vector<std::st
     const auto path = prefix + "/" + buffer;
     const Handle object(H5Oopen(group, buffer, H5P_DEFAULT), H5Oclose);
     if (!object.is_open()) {
-      found.push_back(path + " (a link to nothing)");
+      found.push_back(path + why_not_open(group, buffer));
     } else if (H5Iget_type(object) == H5I_DATASET) {
       found.push_back(path + " " + description(object));
     } else if (H5Iget_type(object) == H5I_GROUP) {
@@ -84,6 +64,37 @@ std::string longest_existing(hid_t file, const std::string& name) {
 
 }  // namespace
 
+std::string why_not_open(hid_t group, const std::string& name) {
+  const auto reason = hdf5_reason();
+  if (H5Oexists_by_name(group, name.c_str(), H5P_DEFAULT) <= 0) return " (a link to nothing)";
+  if (reason.find("version") == std::string::npos) return fmt::format(" (cannot be opened: {})", reason);
+  return fmt::format(
+      " (cannot be opened: {}; a newer HDF5 wrote it: h5py.File with libver=('earliest', 'v110') writes what this program's reads)",
+      reason);
+}
+
+Handle access_list() {
+  Handle list(checked(H5Pcreate(H5P_FILE_ACCESS), "make an access list"), H5Pclose);
+  // Whatever HDF5_DRIVER says: ranks open files by themselves, with no communication.
+  checked(H5Pset_fapl_sec2(list), "choose plain file access");
+  checked(H5Pset_alignment(list, 1 << 16, 4096), "choose the alignment");  // large datasets begin on pages
+  return list;
+}
+
+Handle link_list() {
+  Handle list(checked(H5Pcreate(H5P_LINK_CREATE), "make a link list"), H5Pclose);
+  checked(H5Pset_create_intermediate_group(list, 1), "make groups");
+  checked(H5Pset_char_encoding(list, H5T_CSET_UTF8), "name in UTF-8");
+  return list;
+}
+
+std::string description(hid_t dataset) {
+  bool has_shape = false;
+  const auto shape = shape_of(dataset, has_shape);
+  const Handle type(H5Dget_type(dataset), H5Tclose);
+  return has_shape ? fmt::format("{}[{}]", type_text(type), joined(shape)) : type_text(type) + " without a shape";
+}
+
 std::string system_reason(int error, const std::string& path) {
   const auto reason = std::generic_category().message(error);
   std::error_code none;
@@ -92,7 +103,7 @@ std::string system_reason(int error, const std::string& path) {
 }
 
 Handle open_file(const std::string& path, bool writable) {
-  struct stat status {};
+  struct stat status{};
   if (::stat(path.c_str(), &status) != 0) throw CheckpointError(system_reason(errno, path));
   if (S_ISDIR(status.st_mode)) throw CheckpointError("it is a directory, not a file");
   if (!S_ISREG(status.st_mode)) throw CheckpointError("it is not a regular file");
@@ -122,14 +133,21 @@ std::string contents(hid_t group, const std::string& name) {
   return fmt::format("{} holds {}{}", what, fmt::join(found, ", "), more ? ", and more" : "");
 }
 
-std::string normalized_name(const std::string& name) {
+std::string object_name(const std::string& name) {
   std::string result;
   for (const auto c : "/" + name)
     if (c != '/' || !result.ends_with('/')) result += c;
   if (result.size() > 1 && result.ends_with('/')) result.pop_back();
+  return result;
+}
+
+std::string normalized_name(const std::string& name) {
+  auto result = object_name(name);
   if (result == "/") throw CheckpointError("a dataset needs a name, like '/weights'");
   return result;
 }
+
+bool exists(hid_t file, const std::string& name) { return name == "/" || longest_existing(file, name) == name; }
 
 void check_free(hid_t file, const std::string& name) {
   const auto there = longest_existing(file, name);
@@ -151,9 +169,9 @@ void remove_link(hid_t file, const std::string& name) {
 Dataset open_dataset(hid_t file, const std::string& name) {
   Handle object(H5Oopen(file, name.c_str(), H5P_DEFAULT), H5Oclose);
   if (!object.is_open()) {
-    const auto reason = hdf5_reason();
+    const auto reason = why_not_open(file, name);
     if (longest_existing(file, name) != name) throw CheckpointError("there is no such dataset; " + contents(file));
-    throw CheckpointError(fmt::format("the dataset cannot be opened: {}; {}", reason, contents(file)));
+    throw CheckpointError(fmt::format("there is {}{}; {}", name, reason, contents(file)));
   }
   if (H5Iget_type(object) != H5I_DATASET) throw CheckpointError("that is a group, not a dataset; " + contents(object, name));
   const Handle type(checked(H5Dget_type(object), "read the element type"), H5Tclose);
@@ -168,21 +186,26 @@ Dataset open_dataset(hid_t file, const std::string& name) {
   return {std::move(object), shape, *dtype};
 }
 
-LocalArray read_box(const Dataset& dataset, const Index& box) {
-  LocalArray values(box.shape(), dataset.dtype);
-  if (box.empty()) return values;
-  const Handle file_type(checked(H5Dget_type(dataset.id), "read the element type"), H5Tclose);
-  const auto type = memory_type(dataset.dtype, file_type);
+Dataset open_same(hid_t file, const std::string& name, const Found& found) {
+  auto open = open_dataset(file, name);
+  if (const Found here{open.dtype, open.shape}; here != found)
+    throw CheckpointError(
+        fmt::format("here it is {}, for rank 0 it is {}: do all ranks see the same file?", type_text(here), type_text(found)));
+  return open;
+}
+
+LocalArray read_region(const Dataset& dataset, const Region& region) {
+  LocalArray values(region.shape, dataset.dtype);
+  if (values.size() == 0) return values;
+  const auto type = memory_type(dataset.dtype, type_of(dataset.id));
   const Handle file_space(checked(H5Dget_space(dataset.id), "read the shape"), H5Sclose);
-  std::vector<hsize_t> start, count;
-  for (const auto& range : box) {
-    start.push_back(static_cast<hsize_t>(range.start));
-    count.push_back(static_cast<hsize_t>(range.size()));
-  }
+  const std::vector<hsize_t> start(region.start.begin(), region.start.end()), step(region.step.begin(), region.step.end()),
+      count(region.shape.begin(), region.shape.end());
   const auto ndim = static_cast<int>(count.size());
   const Handle memory_space(checked(H5Screate_simple(ndim, count.data(), nullptr), "describe a box"), H5Sclose);
-  if (ndim > 0) checked(H5Sselect_hyperslab(file_space, H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr), "select a box");
-  checked(H5Dread(dataset.id, type, memory_space, file_space, H5P_DEFAULT, values.data()), fmt::format("read the box {}", to_string(box)));
+  if (ndim > 0) checked(H5Sselect_hyperslab(file_space, H5S_SELECT_SET, start.data(), step.data(), count.data(), nullptr), "select a box");
+  checked(H5Dread(dataset.id, type, memory_space, file_space, H5P_DEFAULT, values.data()),
+          fmt::format("read {} elements from ({})", to_string(region.shape), fmt::join(region.start, ", ")));
   if (dataset.dtype == bool_)
     for (auto* p = values.data(); p != values.data() + values.size(); ++p) *p = std::byte{*p != std::byte{0}};
   return values;
@@ -198,23 +221,6 @@ std::vector<std::byte> empty_file_image() {
   std::vector<std::byte> image(static_cast<std::size_t>(checked(bytes, "measure a file in memory")));
   checked(H5Fget_file_image(file, image.data(), image.size()), "copy a file in memory");
   return image;
-}
-
-std::int64_t lay_out(const std::string& path, const std::string& name, const Shape& shape, Dtype dtype) {
-  auto file = open_file(path, true);
-  const Handle layout(checked(H5Pcreate(H5P_DATASET_CREATE), "make a layout"), H5Pclose);
-  checked(H5Pset_layout(layout, H5D_CONTIGUOUS), "choose a contiguous layout");
-  checked(H5Pset_alloc_time(layout, H5D_ALLOC_TIME_EARLY), "choose early allocation");
-  checked(H5Pset_fill_time(layout, H5D_FILL_TIME_NEVER), "choose no fill");
-  const std::vector<hsize_t> lengths(shape.begin(), shape.end());
-  const Handle space(checked(H5Screate_simple(static_cast<int>(lengths.size()), lengths.data(), nullptr), "describe the shape"), H5Sclose);
-  Handle dataset(checked(H5Dcreate2(file, name.c_str(), stored_type(dtype), space, link_list(), layout, H5P_DEFAULT), "make the dataset"),
-                 H5Dclose);
-  const auto address = H5Dget_offset(dataset);
-  if (address == HADDR_UNDEF && shape.num_elements() > 0) throw CheckpointError("HDF5 gave the dataset no place in the file");
-  checked(dataset.close(), "finish the dataset");
-  checked(file.close(), "finish the file");
-  return shape.num_elements() > 0 ? static_cast<std::int64_t>(address) : 0;
 }
 
 }  // namespace meshwise::detail

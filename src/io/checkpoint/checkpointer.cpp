@@ -60,10 +60,12 @@ Checkpointer::Checkpointer(const std::string& folder, CheckpointOptions options)
 std::shared_ptr<detail::SaveJob> Checkpointer::State::begin(std::int64_t step, const Tree& tree, SaveOptions save_options) {
   const auto before = in_flight.lock();
   const bool pending = before && !before->report && !before->failed;
-  const detail::SaveRequest request{root, step, tree, std::move(save_options), options.keep, pending ? before->job->uuid() : ""};
-  detail::check_alike(request);
+  detail::SaveRequest request{root, step, detail::Leaves(tree), process_index() == 0 ? detail::tree_text(tree) : "", std::move(save_options), options.keep,
+                              pending ? before->job->uuid() : ""};
+  detail::check_alike(request, tree);
+  detail::compare_replicas(request);
   if (pending) before->finish();
-  return detail::SaveJob::begin(request, [&] {
+  return detail::SaveJob::begin(std::move(request), [&] {
     if (!lock) lock = detail::FolderLock::lock(root);
   });
 }

@@ -11,6 +11,7 @@
 
 #include "io/checkpoint/crc32c.hpp"
 #include "io/checkpoint/disk.hpp"
+#include "io/checkpoint/steps.hpp"
 #include "meshwise/base/error.hpp"
 
 namespace meshwise::detail {
@@ -35,7 +36,7 @@ std::string hex(std::uint32_t crc) { return fmt::format("{:08x}", crc); }
 std::uint32_t crc_of(const std::string& text) {
   std::uint32_t crc = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), crc, 16);
-  if (error != std::errc() || end != text.data() + text.size() || text.size() != 8) throw CheckpointError(fmt::format("COMMIT has '{}' for a checksum", text));
+  if (error != std::errc() || end != text.data() + text.size() || text.size() != 8 || hex(crc) != text) throw CheckpointError(fmt::format("COMMIT has '{}' for a checksum", text));
   return crc;
 }
 
@@ -145,6 +146,8 @@ ManifestParts parts_of(std::span<const std::byte> index, const Commit& commit) {
 }
 
 ManifestParts read_manifest_parts(const std::string& folder, const Commit& commit) {
+  if (const auto named = step_of(std::filesystem::path(folder).filename().string()); named && *named != commit.step)
+    throw CheckpointError(fmt::format("'{}' holds step {}", folder, commit.step));
   const auto& index = commit.files[0];
   const auto bytes = read_index(folder, commit);
   if (const auto crc = crc32c(bytes); crc != index.checksum)

@@ -33,7 +33,7 @@ auto uninterrupted(Call&& call) {
 }  // namespace
 
 void throw_disk_error(int error, std::string_view action, const std::string& path) {
-  throw CheckpointError(fmt::format("cannot {} '{}': {}", action, path, system_reason(error, path)));
+  throw DiskError(fmt::format("cannot {} '{}': {}", action, path, system_reason(error, path)), error);
 }
 
 DiskFile DiskFile::create(const std::string& path) {
@@ -151,8 +151,12 @@ void exchange_entries(const std::string& a, const std::string& b) {
 
 bool remove_all(const std::string& path) noexcept {
   std::error_code error;
-  std::filesystem::remove_all(path, error);
-  return !error;
+  // What was interrupted, or failed for once, gets on the second time.
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    std::filesystem::remove_all(path, error);
+    if (!error) return true;
+  }
+  return false;
 }
 
 }  // namespace meshwise::detail

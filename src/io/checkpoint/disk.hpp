@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "meshwise/base/error.hpp"
+
 namespace meshwise::detail {
 
 /// Local. An open file; its system calls' failures are CheckpointErrors that name path and reason.
@@ -37,7 +39,12 @@ class DiskFile {
   int descriptor_ = -1;
 };
 
-/// Local. Throws CheckpointError `cannot <action> '<path>': <reason>`.
+/// Local. What the system refused, which says nothing of what is on disk.
+struct DiskError : CheckpointError {
+  DiskError(const std::string& words, int error) : CheckpointError(words), code(error) {}
+  int code;  // errno
+};
+/// Local. Throws DiskError `cannot <action> '<path>': <reason>`.
 [[noreturn]] void throw_disk_error(int error, std::string_view action, const std::string& path);
 
 /// Local. The whole of a file, of at most `most` bytes.

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <map>
-#include <set>
+#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -121,15 +120,15 @@ std::string listed(const std::vector<std::string>& lines) {
 }
 
 // Which leaves of `like` come from the checkpoint, and what speaks against it.
-std::vector<std::optional<Leaf>> match(const std::string& call, const Manifest& manifest, const Tree& like, const LoadOptions& options, LoadReport& report) {
-  std::map<std::string_view, const StoredArray*> stored;
+std::vector<std::optional<Leaf>> match(const std::string& call, const Manifest& manifest, const detail::Leaves& like, const LoadOptions& options, LoadReport& report) {
+  std::unordered_map<std::string_view, const StoredArray*> stored;
+  stored.reserve(manifest.arrays.size());
   for (const auto& array : manifest.arrays) stored.emplace(array.name, &array);
   const auto in_paths = [&](const std::string& name) {
     return options.paths.empty() || std::any_of(options.paths.begin(), options.paths.end(), [&](const std::string& path) { return is_below(name, path); });
   };
   std::vector<std::string> problems;
-  const auto names = detail::leaf_names(like);
-  const auto arrays = tree_leaves(like);
+  const auto& names = like.names;
   for (const auto& path : options.paths) {
     const auto below = [&](const std::string& name) { return is_below(name, path); };
     if (std::none_of(names.begin(), names.end(), below)) problems.push_back(fmt::format("nothing in `like` is below the path {}", path));
@@ -137,25 +136,24 @@ std::vector<std::optional<Leaf>> match(const std::string& call, const Manifest& 
   std::vector<std::optional<Leaf>> leaves(names.size());
   for (std::size_t k = 0; k < names.size(); ++k) {
     if (!in_paths(names[k])) continue;
-    const auto& x = arrays[k];
-    const auto wanted = type_string(x);
+    const auto& x = like.arrays[k];
     const auto found = stored.find(names[k]);
     if (found == stored.end()) {
       report.missing.push_back(names[k]);
-      if (!options.missing) problems.push_back(fmt::format("{} is missing in the checkpoint; wanted {}", names[k], wanted));
+      if (!options.missing) problems.push_back(fmt::format("{} is missing in the checkpoint; wanted {}", names[k], type_string(x)));
       continue;
     }
     const auto& array = *found->second;
     stored.erase(found);
-    const auto words = fmt::format("{} is stored as {}, wanted {}", names[k], detail::type_text(manifest, array), wanted);
+    const auto words = [&] { return fmt::format("{} is stored as {}, wanted {}", names[k], detail::type_text(manifest, array), type_string(x)); };
     if (array.shape != x.shape()) {
       report.missing.push_back(names[k]);
-      if (!options.missing) problems.push_back(words);
+      if (!options.missing) problems.push_back(words());
       continue;
     }
     if (array.dtype != x.dtype()) {
       report.converted.push_back(names[k]);
-      if (!options.convert) problems.push_back(words);
+      if (!options.convert) problems.push_back(words());
     }
     leaves[k] = Leaf{&array, Index::whole(array.shape), x.committed() ? std::optional(x.sharding()) : std::nullopt, x.dtype()};
   }
@@ -179,29 +177,29 @@ Loaded load_step(const Checkpointer::State& state, std::int64_t step, const Tree
   const auto start = Clock::now();
   const auto ticket = detail::enter_world_call({"load", detail::hash_text("load")});
   const auto call = fmt::format("load({}) from '{}'", step, state.root);
-  const auto paths = tree_flatten_with_path(like);
-  detail::same_lines("load", detail::mix(detail::mix(detail::hash_text(call), hash_of(options)), detail::hash_of(paths)), [&] {
-    std::vector<std::string> lines{call, fmt::format("missing {}, extra {}, convert {}, paths {}", options.missing, options.extra, options.convert, options.paths)};
-    for (const auto& leaf : paths) lines.push_back(detail::line_of(leaf));
+  const detail::Leaves all(like);
+  detail::same_lines("load", detail::mix(detail::mix(detail::hash_text(call), hash_of(options)), all.hash), [&] {
+    auto lines = detail::Leaves::lines(like);
+    lines.insert(lines.begin(), {call, fmt::format("missing {}, extra {}, convert {}, paths {}", options.missing, options.extra, options.convert, options.paths)});
     return lines;
   }, ticket);
   asked_wrongly = true;
-  for (const auto& [path, leaf] : paths)
-    if (!leaf.is_set()) throw CheckpointError(fmt::format("{}: {} of `like` is no array", call, path));
+  for (std::size_t k = 0; k < all.names.size(); ++k)
+    if (!all.arrays[k].is_set()) throw CheckpointError(fmt::format("{}: {} of `like` is no array", call, all.names[k]));
   asked_wrongly = false;
   const auto manifest = read_for_all(call, state.path_of(step), ticket);
   Loaded loaded{{}, {.step = step}};
   asked_wrongly = true;
-  const auto leaves = match(call, manifest, like, options, loaded.report);
+  const auto leaves = match(call, manifest, all, options, loaded.report);
   asked_wrongly = false;
   std::vector<Leaf> read;
   for (const auto& leaf : leaves)
     if (leaf) read.push_back(*leaf);
   auto arrays = read_arrays(call, state.path_of(step), manifest, read, state.options, loaded.report, ticket);
-  std::vector<Array> all;
+  std::vector<Array> result;
   auto next = arrays.begin();
-  for (std::size_t k = 0; k < leaves.size(); ++k) all.push_back(leaves[k] ? std::move(*next++) : paths[k].leaf);
-  static_cast<Tree&>(loaded) = tree_unflatten(like, all);
+  for (std::size_t k = 0; k < leaves.size(); ++k) result.push_back(leaves[k] ? std::move(*next++) : all.arrays[k]);
+  static_cast<Tree&>(loaded) = tree_unflatten(like, result);
   loaded.report.seconds = std::chrono::duration<double>(Clock::now() - start).count();
   return loaded;
 }

@@ -1,6 +1,7 @@
 #include "io/checkpoint/restore_run.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include <fmt/format.h>
@@ -156,6 +157,14 @@ void RestoreRun::read(const BlockTask& task, const std::shared_ptr<Block>& stagi
     if (const auto expected = manifest_.checksums[static_cast<std::size_t>(task.block)]; checksum != expected && failure_.empty())
       failure_ = damage(task, checksum);
     for (const auto* segment : via_staging) {
+      if (const auto homes = plan_.homes_of(segment->array); homes.size() == 1 || task.round < 0) {  // small boxes in the layout they are stored in
+        const auto home = std::find_if(homes.begin(), homes.end(), [&](const Home& h) { return h.rank == process_index() && h.box == segment->box; });
+        if (home != homes.end()) {
+          const auto& memory = memory_[static_cast<std::size_t>(&*home - plan_.homes.data())];
+          std::memcpy(memory.data(), staging->data() + (segment->offset - task.offset), static_cast<std::size_t>(memory.nbytes()));
+          continue;
+        }
+      }
       const auto values = staged(task, *segment, staging);
       for (const auto& home : plan_.homes_of(segment->array)) {
         if (home.rank != process_index()) continue;

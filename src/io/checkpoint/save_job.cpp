@@ -71,6 +71,9 @@ void check_step_free(const SaveRequest& request) {
   if (!std::filesystem::exists(path)) return;
   try {
     read_commit(path);
+  } catch (const DiskError& e) {
+    if (e.code != ENOENT) throw;  // it may be whole
+    return;
   } catch (const CheckpointError&) {
     return;  // of no use to anyone: it is replaced
   }
@@ -79,14 +82,13 @@ void check_step_free(const SaveRequest& request) {
 
 }  // namespace
 
-std::shared_ptr<SaveJob> SaveJob::begin(const SaveRequest& request, const std::function<void()>& prepare_folder) {
+std::shared_ptr<SaveJob> SaveJob::begin(SaveRequest given, const std::function<void()>& prepare_folder) {
   const auto start = Clock::now();
   const auto ticket = enter_world_call({"save", hash_text("save")});
-  std::shared_ptr<SaveJob> job(new SaveJob);
-  job->request_ = request;
-  job->names_ = leaf_names(request.tree);
+  std::shared_ptr<SaveJob> job(new SaveJob(std::move(given)));
+  const auto& request = job->request_;
   std::vector<ArrayToStore> arrays;
-  for (const auto& leaf : tree_leaves(request.tree)) {
+  for (const auto& leaf : request.leaves.arrays) {
     const bool shards = leaf.state()->kind == State::Kind::shards;
     arrays.push_back({leaf.shape(), leaf.dtype(), shards ? std::optional(leaf.sharding()) : std::nullopt});
     job->bytes_ += leaf.nbytes();
@@ -119,10 +121,9 @@ std::shared_ptr<SaveJob> SaveJob::begin(const SaveRequest& request, const std::f
     file.reserve(image.bytes);
     for (const auto& [offset, bytes] : image.rest) file.write(bytes, offset);
     std::vector<Payload> payload;
-    const auto leaves = tree_leaves(request.tree);
     for (const auto& piece : job->plan_.pieces) {
       if (piece.writer != process_index()) continue;
-      const auto& leaf = leaves[static_cast<std::size_t>(piece.array)];
+      const auto& leaf = request.leaves.arrays[static_cast<std::size_t>(piece.array)];
       const auto run = std::find_if(image.runs.begin(), image.runs.end(), [&](const StoredRun& r) { return r.dtype == leaf.dtype(); });
       payload.push_back(payload_of(leaf, piece, run->offset + piece.offset));
     }
@@ -210,7 +211,7 @@ Manifest SaveJob::manifest(std::vector<std::vector<std::uint32_t>> checksums) co
   m.library = "meshwise " MESHWISE_VERSION;
   m.hdf5 = hdf5_version();
   m.world_size = process_count();
-  m.tree = tree_text(request_.tree);
+  m.tree = request_.tree;
   m.metadata = request_.options.metadata;
   m.metrics = request_.options.metrics;
   for (std::size_t rank = 0; rank < laid_out_.size(); ++rank) {
@@ -225,13 +226,13 @@ Manifest SaveJob::manifest(std::vector<std::vector<std::uint32_t>> checksums) co
     }
     m.files.push_back(std::move(file));
   }
-  const auto leaves = tree_leaves(request_.tree);
+  const auto& leaves = request_.leaves.arrays;
   std::vector<std::pair<std::uint64_t, std::int64_t>> known;
   auto piece = plan_.pieces.begin();
   std::int64_t small = 0;
   for (std::size_t a = 0; a < leaves.size(); ++a) {
     const auto& leaf = leaves[a];
-    StoredArray array{names_[a], leaf.dtype(), leaf.shape(), -1, std::ssize(m.boxes), 0};
+    StoredArray array{request_.leaves.names[a], leaf.dtype(), leaf.shape(), -1, std::ssize(m.boxes), 0};
     if (leaf.committed()) {
       const auto hash = leaf.sharding().hash();
       auto found = std::find_if(known.begin(), known.end(), [&](const auto& k) { return k.first == hash; });

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "io/checkpoint/manifest.hpp"
@@ -16,11 +17,22 @@
 
 namespace meshwise::detail {
 
+/// Local. A tree taken apart: what saves and loads need of it. A hash of containers, keys and types stands for it.
+struct Leaves {
+  explicit Leaves(const Tree& tree);
+  std::vector<std::string> names{};
+  std::vector<Array> arrays{};
+  std::uint64_t hash = 0;
+  /// Local. `['layers'][0]['w'] float32[8@x,4] on ...`: a line a leaf, for messages.
+  static std::vector<std::string> lines(const Tree& tree);
+};
+
 /// Local. A save's arguments.
 struct SaveRequest {
   std::string root{};
   std::int64_t step = 0;
-  Tree tree{};
+  Leaves leaves;
+  std::string tree{};  // as text, on rank 0
   io::SaveOptions options{};
   io::Retention keep{};
   std::string in_flight{};  // the uuid of the save that is committed first; empty: none
@@ -28,19 +40,18 @@ struct SaveRequest {
   std::string call() const { return "save(" + std::to_string(step) + ") into '" + root + "'"; }
 };
 
-/// Local. What ranks must agree on about a tree's leaves: a line each, and a hash of all.
-std::string line_of(const PathLeaf& leaf);
-std::uint64_t hash_of(const std::vector<PathLeaf>& leaves);
-
 /// Synchronising. Throws, the same on every rank: MismatchError naming the first thing in which ranks differ; DonatedError; CheckpointError for a
 /// negative step or metadata that are no JSON.
-void check_alike(const SaveRequest& request);
+void check_alike(const SaveRequest& request, const Tree& tree);
+
+/// Synchronising in lockstep mode, else Local. Throws, the same on every rank: MismatchError naming array, devices and index where copies of a box differ.
+void compare_replicas(const SaveRequest& request);
 
 class SaveJob {
  public:
   /// Synchronising. Makes the step's folder under another name, and the files, with room for the values; holds references to the values. Throws as
   /// save does, leaving nothing behind. `prepare_folder` is called on rank 0 once the root is there.
-  static std::shared_ptr<SaveJob> begin(const SaveRequest& request, const std::function<void()>& prepare_folder);
+  static std::shared_ptr<SaveJob> begin(SaveRequest request, const std::function<void()>& prepare_folder);
   ~SaveJob() { abandon(); }
   SaveJob(const SaveJob&) = delete;
   SaveJob& operator=(const SaveJob&) = delete;
@@ -57,8 +68,7 @@ class SaveJob {
   void abandon() noexcept;
 
  private:
-  SaveJob() = default;
-  void lay_out(const std::vector<std::int64_t>& run_bytes, const std::vector<StoredPiece>& pieces);
+  explicit SaveJob(SaveRequest request) : request_(std::move(request)) {}
   void publish(std::vector<std::vector<std::uint32_t>> checksums);
   std::vector<std::int64_t> retire() const;
   Manifest manifest(std::vector<std::vector<std::uint32_t>> checksums) const;
@@ -66,7 +76,6 @@ class SaveJob {
   SaveRequest request_;
   std::string uuid_, folder_;  // the folder's name until it is committed
   StoragePlan plan_;
-  std::vector<std::string> names_;
   std::vector<std::int64_t> file_of_rank_;  // -1: writes nothing
   std::vector<std::string> laid_out_;       // what each rank said of its file
   std::optional<PayloadWriter> writer_;

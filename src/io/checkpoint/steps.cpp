@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::string_view prefix = "step_", unfinished = ".tmp-", leaving = ".deleting-";
+constexpr std::string_view prefix = "step_", unfinished = ".tmp-", leaving = ".deleting-", newest_link = ".latest-";
 
 std::string lock_path(const std::string& root) { return root + "/.lock"; }
 
@@ -53,10 +53,12 @@ StepFolders list_steps(const std::string& root) {
   StepFolders folders;
   std::error_code error;
   auto entry = fs::directory_iterator(root, error);
+  while (error == std::errc::interrupted) entry = fs::directory_iterator(root, error);
   if (error == std::errc::no_such_file_or_directory) return folders;
   for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
     const auto name = entry->path().filename().string();
     if (const auto step = step_of(name)) folders.steps.emplace(*step, entry->path().string());
+    else if (name.starts_with(newest_link)) folders.stale.push_back(entry->path().string());
     else if (name.starts_with(prefix) && (name.find(unfinished) != std::string::npos || name.find(leaving) != std::string::npos))
       folders.stale.push_back(entry->path().string());
   }
@@ -78,7 +80,9 @@ std::vector<std::int64_t> good_steps(const std::string& root) {
 
 std::optional<FolderLock> FolderLock::try_lock(const std::string& root) {
   const auto path = lock_path(root);
-  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  int descriptor = -1;
+  do descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  while (descriptor < 0 && errno == EINTR);
   if (descriptor < 0) throw_disk_error(errno, "write into the folder", root);
   FolderLock lock(descriptor);
   int result = 0;
@@ -139,7 +143,7 @@ void put_in_place(const std::string& folder, const std::string& root, std::int64
   }
   if (replaces) remove_all(folder);
   // For people and their scripts; nothing of ours believes it.
-  const auto link = root + "/.latest-" + make_uuid();
+  const auto link = root + "/" + std::string(newest_link) + make_uuid();
   fs::create_directory_symlink(step_name(step), link, none);
   if (!none) fs::rename(link, root + "/latest", none);
   if (none) fs::remove(link, none);
