@@ -43,6 +43,19 @@ Range span_of(const Index& part, const Index& box) {
   return {first, last + 1};
 }
 
+// Fills `bytes` in pieces that stay in the second-level cache, and hands back their checksum.
+std::uint32_t read_checked(const DiskFile& file, std::span<std::byte> bytes, std::int64_t at) {
+  std::uint32_t checksum = 0;
+  while (!bytes.empty()) {
+    const auto part = bytes.first(std::min(bytes.size(), static_cast<std::size_t>(chunk_bytes)));
+    file.read(part, at);
+    checksum = crc32c(part, checksum);
+    at += std::ssize(part);
+    bytes = bytes.subspan(part.size());
+  }
+  return checksum;
+}
+
 }  // namespace
 
 std::vector<std::string> arrays_between(const Manifest& manifest, std::int64_t file, std::int64_t from, std::int64_t to) {
@@ -55,18 +68,6 @@ std::vector<std::string> arrays_between(const Manifest& manifest, std::int64_t f
       names.push_back(array.name);
   }
   return names;
-}
-
-std::uint32_t read_checked(const DiskFile& file, std::span<std::byte> bytes, std::int64_t at) {
-  std::uint32_t checksum = 0;
-  while (!bytes.empty()) {
-    const auto part = bytes.first(std::min(bytes.size(), static_cast<std::size_t>(chunk_bytes)));
-    file.read(part, at);
-    checksum = crc32c(part, checksum);
-    at += std::ssize(part);
-    bytes = bytes.subspan(part.size());
-  }
-  return checksum;
 }
 
 StepReader::StepReader(std::string folder)
@@ -94,8 +95,7 @@ void StepReader::fetch(std::int64_t number, const StoredRun& run, std::int64_t f
       source.read(part, from);
     } else {
       const bool whole = std::ssize(part) == end - begin;
-      block_.resize(static_cast<std::size_t>(block_bytes));
-      const auto bytes = whole ? part : std::span(block_).first(static_cast<std::size_t>(end - begin));
+      const auto bytes = whole ? part : std::span(block_.data(), block_.size()).first(static_cast<std::size_t>(end - begin));
       const auto checksum = read_checked(source, bytes, begin);
       if (checksum != manifest_.checksums[block])
         throw CheckpointError(fmt::format("'{}/{}' is damaged in bytes {} to {}, which hold values of {}: their checksum is {:08x}, and was {:08x}", folder_,
@@ -174,8 +174,7 @@ void StepReader::as_stored(const StoredArray& array,
     for (std::int64_t first = 0; first < elements;) {
       const auto in_block = (stored.offset + first * size - run.offset) % block_bytes;
       const auto count = std::min(elements - first, (block_bytes - in_block) / size);
-      part_.resize(static_cast<std::size_t>(std::max(std::ssize(part_), count * size)));
-      fetch(stored.file, run, stored.offset + first * size, std::span(part_).first(static_cast<std::size_t>(count * size)));
+      fetch(stored.file, run, stored.offset + first * size, std::span(part_.data(), part_.size()).first(static_cast<std::size_t>(count * size)));
       take(stored.box, first, count, part_.data());
       first += count;
     }

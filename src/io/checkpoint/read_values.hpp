@@ -12,15 +12,13 @@
 #include "io/checkpoint/commit.hpp"
 #include "io/checkpoint/disk.hpp"
 #include "io/checkpoint/manifest.hpp"
+#include "io/checkpoint/staging.hpp"
 #include "meshwise/array/local_array.hpp"
 
 namespace meshwise::detail {
 
 /// Local. The arrays that have elements in bytes [from, to) of a shard file, in order.
 std::vector<std::string> arrays_between(const Manifest& manifest, std::int64_t file, std::int64_t from, std::int64_t to);
-
-/// Local. Fills `bytes` from there in pieces that stay in the second-level cache, and hands back their checksum. Throws: CheckpointError.
-std::uint32_t read_checked(const DiskFile& file, std::span<std::byte> bytes, std::int64_t at);
 
 class StepReader {
  public:
@@ -50,7 +48,7 @@ class StepReader {
   Manifest manifest_;
   std::map<std::int64_t, DiskFile> files_{};
   std::vector<bool> checked_;  // blocks whose checksum was compared
-  std::vector<std::byte> block_{}, part_{};
+  StagingBlock block_{static_cast<std::size_t>(block_bytes)}, part_{static_cast<std::size_t>(block_bytes)};
 };
 
 /// Local. The first `most` bytes' worth of elements, at least one, that make a box of the shape together, from element `first` on.

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <new>
 
 #include "array/strides.hpp"
 #include "meshwise/array/local_array.hpp"
@@ -12,10 +13,15 @@ namespace meshwise::detail {
 
 class StagingBlock final : public Block {
  public:
-  explicit StagingBlock(std::size_t bytes) : Block(nullptr, bytes), memory_(std::make_unique_for_overwrite<std::byte[]>(bytes)) { data_ = memory_.get(); }
+  explicit StagingBlock(std::size_t bytes) : Block(nullptr, bytes), memory_(static_cast<std::byte*>(::operator new(bytes, alignment))) { data_ = memory_.get(); }
 
  private:
-  std::unique_ptr<std::byte[]> memory_;
+  // The system copies from a file into memory that begins elsewhere at less than half the speed.
+  static constexpr std::align_val_t alignment{4096};
+  struct Free {
+    void operator()(std::byte* memory) const { ::operator delete(memory, alignment); }
+  };
+  std::unique_ptr<std::byte, Free> memory_;
 };
 
 /// Local. A dense array in a block's memory, from that byte on.

@@ -15,6 +15,7 @@
 #include "io/checkpoint/crc32c.hpp"
 #include "io/checkpoint/disk.hpp"
 #include "io/checkpoint/read_values.hpp"
+#include "io/checkpoint/staging.hpp"
 #include "io/checkpoint/steps.hpp"
 #include "meshwise/base/error.hpp"
 
@@ -22,6 +23,7 @@ namespace meshwise::detail {
 
 namespace {
 
+constexpr std::int64_t chunk_bytes = 256 << 10;  // read again and again into the same memory, which stays in the second-level cache
 constexpr auto to_the_end = std::numeric_limits<std::int64_t>::max();
 
 std::string checksums_differ(std::uint32_t is, std::uint32_t was) { return fmt::format("its checksum is {:08x}, and was {:08x}", is, was); }
@@ -133,18 +135,27 @@ class Verifier {
       for (const auto& run : manifest_->files[k - 1].runs) check_run(*file, entry, k, run, size);
   }
 
+  std::uint32_t add_checksum(const DiskFile& file, std::int64_t at, std::int64_t bytes, std::uint32_t checksum) {
+    while (bytes > 0) {
+      const auto part = std::span(chunk_.data(), chunk_.size()).first(static_cast<std::size_t>(std::min(bytes, chunk_bytes)));
+      file.read(part, at);
+      checksum = crc32c(part, checksum);
+      at += std::ssize(part);
+      bytes -= std::ssize(part);
+    }
+    return checksum;
+  }
+
   void check_rest(const DiskFile& file, const Commit::File& entry, const std::vector<Extent>& runs) {
     try_to(entry.name, [&] {
       std::uint32_t checksum = 0;
       std::int64_t at = 0, rest = 0;
       const auto take_until = [&](std::int64_t end) {
-        for (; at < end; at += std::min(end - at, block_bytes)) {
-          const auto part = std::span(block_).first(static_cast<std::size_t>(std::min(end - at, block_bytes)));
-          file.read(part, at);
-          checksum = crc32c(part, checksum);
-          rest += std::ssize(part);
-          count(std::ssize(part));
-        }
+        if (at >= end) return;
+        checksum = add_checksum(file, at, end - at, checksum);
+        rest += end - at;
+        count(end - at);
+        at = end;
       };
       for (const auto& run : runs) {
         take_until(run.offset);
@@ -164,7 +175,7 @@ class Verifier {
             const auto damaged = [&](std::string words) { add(entry.name, std::move(words), arrays_in(k, from, from + bytes), from, bytes, run.first_block + index - first_block); };
       ++report_.blocks;
       try {
-        const auto checksum = read_checked(file, std::span(block_).first(static_cast<std::size_t>(bytes)), from);
+        const auto checksum = add_checksum(file, from, bytes, 0);
         if (const auto was = manifest_->checksums[static_cast<std::size_t>(run.first_block + index)]; checksum != was) damaged(checksums_differ(checksum, was));
       } catch (const CheckpointError& e) {
         damaged(e.what());
@@ -178,7 +189,7 @@ class Verifier {
   VerifyReport report_{};
   Commit commit_{};
   std::optional<Manifest> manifest_{};
-  std::vector<std::byte> block_ = std::vector<std::byte>(static_cast<std::size_t>(block_bytes));
+  StagingBlock chunk_{static_cast<std::size_t>(chunk_bytes)};
   std::int64_t total_ = 0;
 };
 
