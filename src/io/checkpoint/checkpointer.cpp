@@ -63,6 +63,7 @@ std::shared_ptr<detail::SaveJob> Checkpointer::State::begin(std::int64_t step, c
   detail::SaveRequest request{root, step, detail::Leaves(tree), process_index() == 0 ? detail::tree_text(tree) : "", std::move(save_options), options.keep,
                               pending ? before->job->uuid() : ""};
   detail::check_alike(request, tree);
+  detail::compare_replicas(request);
   if (pending) before->finish();
   return detail::SaveJob::begin(std::move(request), [&] {
     if (!lock) lock = detail::FolderLock::lock(root);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "meshwise/base/error.hpp"
+#include "meshwise/base/function_ref.hpp"
 #include "meshwise/plan/propagation.hpp"
 
 namespace meshwise::detail {
@@ -45,20 +47,21 @@ double number_of(const json& j) {
   return word == "NaN" ? std::numeric_limits<double>::quiet_NaN() : word == "-Infinity" ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
 }
 
-void must(bool holds, const std::string& words) {
-  if (!holds) throw CheckpointError("the manifest cannot be: " + words);
+// `words` are asked for only where they are needed: there is a check for each of many thousand boxes.
+void must(bool holds, FunctionRef<std::string()> words) {
+  if (!holds) throw CheckpointError("the manifest cannot be: " + words());
 }
 
 // Every element of the array is in one box, or the sum of the boxes would differ or two of them meet.
 void check_boxes(const Manifest& m, const StoredArray& array) {
-  must(array.first_box >= 0 && array.boxes >= 0 && array.first_box + array.boxes <= std::ssize(m.boxes), array.name + " has boxes that are not there");
+  must(array.first_box >= 0 && array.boxes >= 0 && array.first_box + array.boxes <= std::ssize(m.boxes), [&] { return array.name + " has boxes that are not there"; });
   std::int64_t elements = 0;
   for (const auto& stored : m.boxes_of(array)) {
-    must(stored.file >= 0 && stored.file < std::ssize(m.files), array.name + " lies in a file that is not there");
+    must(stored.file >= 0 && stored.file < std::ssize(m.files), [&] { return array.name + " lies in a file that is not there"; });
     std::int64_t size = 1;
     for (std::int64_t axis = 0; axis < array.shape.ndim(); ++axis) {
       const auto range = stored.box[axis];
-      must(range.start >= 0 && range.start < range.stop && range.stop <= array.shape[axis], fmt::format("{} has no box {}", array.name, to_string(stored.box)));
+      must(range.start >= 0 && range.start < range.stop && range.stop <= array.shape[axis], [&] { return fmt::format("{} has no box {}", array.name, to_string(stored.box)); });
       size *= range.size();
     }
     elements += size;
@@ -67,9 +70,9 @@ void check_boxes(const Manifest& m, const StoredArray& array) {
     must(std::any_of(runs.begin(), runs.end(), [&](const StoredRun& run) {
            return run.dtype == array.dtype && stored.offset >= run.offset && stored.offset + bytes <= run.offset + run.bytes &&
                   (stored.offset - run.offset) % static_cast<std::int64_t>(itemsize(array.dtype)) == 0;
-         }), fmt::format("{} has the box {} outside its file", array.name, to_string(stored.box)));
+         }), [&] { return fmt::format("{} has the box {} outside its file", array.name, to_string(stored.box)); });
   }
-  must(elements == array.shape.num_elements(), fmt::format("the boxes of {} are {} elements, and it has {}", array.name, elements, array.shape.num_elements()));
+  must(elements == array.shape.num_elements(), [&] { return fmt::format("the boxes of {} are {} elements, and it has {}", array.name, elements, array.shape.num_elements()); });
   const auto boxes = m.boxes_of(array);
   constexpr std::size_t few = 256;  // all pairs of more would take long, and the checksum says that these are the boxes that were written
   for (std::size_t a = 0; a < std::min(boxes.size(), few); ++a)
@@ -77,7 +80,7 @@ void check_boxes(const Manifest& m, const StoredArray& array) {
       bool meet = true;
       for (std::int64_t axis = 0; axis < array.shape.ndim(); ++axis)
         meet = meet && !intersect(boxes[a].box[axis], boxes[b].box[axis]).empty();
-      must(!meet, fmt::format("{} has elements in both {} and {}", array.name, to_string(boxes[a].box), to_string(boxes[b].box)));
+      must(!meet, [&] { return fmt::format("{} has elements in both {} and {}", array.name, to_string(boxes[a].box), to_string(boxes[b].box)); });
     }
 }
 
@@ -86,17 +89,17 @@ void check_files(const Manifest& m) {
   for (const auto& file : m.files)
     for (const auto& run : file.runs) {
       must(run.offset >= 0 && run.bytes > 0 && run.first_block == blocks && run.bytes % static_cast<std::int64_t>(itemsize(run.dtype)) == 0,
-           file.name + " has a run that is none");
+           [&] { return file.name + " has a run that is none"; });
       blocks += run.blocks();
     }
-  must(blocks == std::ssize(m.checksums), fmt::format("there are {} checksums for {} blocks", m.checksums.size(), blocks));
+  must(blocks == std::ssize(m.checksums), [&] { return fmt::format("there are {} checksums for {} blocks", m.checksums.size(), blocks); });
 }
 
 Shape shape_of(const json& lengths) {
   Shape shape;
   std::int64_t elements = 1;
   for (const std::int64_t length : lengths.get<std::vector<std::int64_t>>()) {
-    must(length >= 0 && (length == 0 || elements <= std::numeric_limits<std::int64_t>::max() / 16 / length), "a length");
+    must(length >= 0 && (length == 0 || elements <= std::numeric_limits<std::int64_t>::max() / 16 / length), [&] { return std::string("a length"); });
     elements *= std::max<std::int64_t>(length, 1);
     shape.push_back(length);
   }
@@ -124,14 +127,16 @@ Manifest read(const ManifestParts& parts) {
   m.checksums = parts.checksums;
   check_files(m);
   std::size_t range = 0;
-  must(parts.places.size() % 2 == 0 && parts.ranges.size() % 2 == 0, "half a number");
-  for (const auto& a : j.at("arrays")) {
-    StoredArray array{a.at("name"), parse_dtype(a.at("dtype").get<std::string>()), shape_of(a.at("shape")), a.at("sharding"), std::ssize(m.boxes), a.at("boxes"),
-                      a.at("virtual")};
-    must(array.sharding < std::ssize(m.shardings) && array.boxes >= 0, array.name);
+  must(parts.places.size() % 2 == 0 && parts.ranges.size() % 2 == 0, [&] { return std::string("half a number"); });
+  const auto& arrays = j.at("arrays");
+  m.arrays.reserve(arrays.size());
+  m.boxes.reserve(parts.places.size() / 2);
+  for (const auto& row : arrays) {
+    StoredArray array{row.at(0), parse_dtype(row.at(1).get_ref<const std::string&>()), shape_of(row.at(2)), row.at(3), std::ssize(m.boxes), row.at(4), row.at(5)};
+    must(array.sharding < std::ssize(m.shardings) && array.boxes >= 0, [&] { return array.name; });
     for (std::int64_t b = 0; b < array.boxes; ++b) {
       const auto place = m.boxes.size() * 2;
-      must(place + 1 < parts.places.size() && range + static_cast<std::size_t>(array.shape.ndim()) * 2 <= parts.ranges.size(), "too few boxes");
+      must(place + 1 < parts.places.size() && range + static_cast<std::size_t>(array.shape.ndim()) * 2 <= parts.ranges.size(), [&] { return std::string("too few boxes"); });
       StoredBox box{parts.places[place], parts.places[place + 1], {}};
       for (std::int64_t axis = 0; axis < array.shape.ndim(); ++axis, range += 2) box.box.push_back({parts.ranges[range], parts.ranges[range + 1]});
       m.boxes.push_back(std::move(box));
@@ -139,7 +144,7 @@ Manifest read(const ManifestParts& parts) {
     check_boxes(m, array);
     m.arrays.push_back(std::move(array));
   }
-  must(m.boxes.size() * 2 == parts.places.size() && range == parts.ranges.size(), "too many boxes");
+  must(m.boxes.size() * 2 == parts.places.size() && range == parts.ranges.size(), [&] { return std::string("too many boxes"); });
   return m;
 }
 
@@ -167,11 +172,8 @@ std::string some_of(const std::vector<std::string>& names) {
 
 ManifestParts encode(const Manifest& m) {
   ManifestParts parts;
-  auto arrays = json::array(), shardings = json::array(), files = json::array(), metrics = json::object();
+  auto shardings = json::array(), files = json::array(), metrics = json::object();
   for (const auto& [metric, value] : m.metrics) metrics[metric] = number(value);
-  for (const auto& array : m.arrays)
-    arrays.push_back({{"name", array.name}, {"dtype", name(array.dtype)}, {"shape", array.shape.lengths()}, {"sharding", array.sharding},
-                      {"boxes", array.boxes}, {"virtual", array.is_virtual}});
   for (const auto& sharding : m.shardings) shardings.push_back(to_json(sharding));
   for (const auto& file : m.files) {
     auto runs = json::array();
@@ -181,8 +183,16 @@ ManifestParts encode(const Manifest& m) {
   }
   parts.text = json{{"format", "meshwise checkpoint"}, {"format_version", format_version}, {"step", m.step}, {"uuid", m.uuid}, {"created", m.created},
                     {"library", m.library}, {"hdf5", m.hdf5}, {"world_size", m.world_size}, {"block_bytes", block_bytes},
-                    {"tree", json::parse(m.tree)}, {"metadata", m.metadata.empty() ? json(nullptr) : json::parse(m.metadata)}, {"metrics", std::move(metrics)},
-                    {"shardings", std::move(shardings)}, {"arrays", std::move(arrays)}, {"files", std::move(files)}}.dump();
+                    {"metadata", m.metadata.empty() ? json(nullptr) : json::parse(m.metadata)}, {"metrics", std::move(metrics)},
+                    {"shardings", std::move(shardings)}, {"files", std::move(files)}}.dump();
+  // The long parts by hand: of ten thousand arrays a tree of JSON values would take longer than the arrays.
+  parts.text.back() = ',';
+  parts.text += fmt::format("\"tree\":{},\"arrays\":[", m.tree);
+  for (const auto& array : m.arrays)
+    fmt::format_to(std::back_inserter(parts.text), "{}[{},\"{}\",[{}],{},{},{}]", &array == m.arrays.data() ? "" : ",", json(array.name).dump(), name(array.dtype),
+                   joined(array.shape), array.sharding, array.boxes, array.is_virtual);
+  parts.text += "]}";
+  parts.places.reserve(m.boxes.size() * 2);
   for (const auto& box : m.boxes) {
     parts.places.insert(parts.places.end(), {box.file, box.offset});
     for (const auto& range : box.box) parts.ranges.insert(parts.ranges.end(), {range.start, range.stop});

@@ -44,6 +44,9 @@ struct SaveRequest {
 /// negative step or metadata that are no JSON.
 void check_alike(const SaveRequest& request, const Tree& tree);
 
+/// Synchronising in lockstep mode, else Local. Throws, the same on every rank: MismatchError naming array, devices and index where copies of a box differ.
+void compare_replicas(const SaveRequest& request);
+
 class SaveJob {
  public:
   /// Synchronising. Makes the step's folder under another name, and the files, with room for the values; holds references to the values. Throws as
