@@ -23,6 +23,7 @@ class Planner {
       : arrays_(arrays), block_bytes_(block_bytes), node_of_(node_of) {}
 
   void find_homes() {
+    plan_.homes.reserve(arrays_.size());
     for (std::size_t a = 0; a < arrays_.size(); ++a) {
       plan_.first_home.push_back(plan_.homes.size());
       add_homes(static_cast<std::int64_t>(a));
@@ -37,6 +38,9 @@ class Planner {
       const StoredPlace* place;
     };
     std::vector<Entry> entries;
+    std::size_t places = 0;
+    for (const auto& array : arrays_) places += array.stored.size();
+    entries.reserve(places);
     for (std::size_t a = 0; a < arrays_.size(); ++a)
       for (const auto& place : arrays_[a].stored)
         if (!intersection(place.box, arrays_[a].region).empty())

@@ -22,7 +22,7 @@ struct StoredPlace {
 /// Local. An array to load: the part `region` of it, on `target`, which places an array of the region's shape.
 struct ArrayToLoad {
   std::size_t itemsize = 1;
-  std::vector<StoredPlace> stored{};
+  std::span<const StoredPlace> stored{};
   Index region{};
   Sharding target;
 };

@@ -18,6 +18,12 @@ class Planner {
     for (std::int64_t rank = 0; rank < ranks; ++rank) everyone_.push_back({rank, -1});
   }
 
+  void reserve(std::span<const ArrayToStore> arrays) {
+    std::size_t most = 0;
+    for (const auto& array : arrays) most += array.sharding ? static_cast<std::size_t>(array.sharding->devices().size()) : load_.size();
+    plan_.pieces.reserve(std::min(most, std::size_t{1} << 20));
+  }
+
   void add(std::int64_t number, const ArrayToStore& array) {
     if (array.shape.num_elements() == 0) return;
     if (!array.sharding) return add_box(number, array.dtype, Index::whole(array.shape), everyone_);
@@ -125,6 +131,7 @@ void append_run(const Shape& shape, std::int64_t axis, Index outer, std::int64_t
 
 StoragePlan plan_storage(std::span<const ArrayToStore> arrays, std::int64_t ranks) {
   Planner planner(ranks);
+  planner.reserve(arrays);
   for (std::size_t number = 0; number < arrays.size(); ++number) planner.add(static_cast<std::int64_t>(number), arrays[number]);
   return planner.take();
 }

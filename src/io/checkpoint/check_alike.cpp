@@ -37,22 +37,26 @@ std::uint64_t hash_of(const SaveRequest& request) {
   return mix(hash, request.leaves.hash);
 }
 
-std::uint64_t hash_of(std::uint64_t hash, const Tree& tree) {
-  hash = mix(hash, static_cast<std::uint64_t>(tree.kind()));
-  if (tree.is_leaf() && tree.leaf().is_set()) {
-    const auto& state = *tree.leaf().state();
-    hash = mix(mix(mix(hash, static_cast<std::uint64_t>(state.dtype)), state.sharding.hash()), state.committed);
-    hash = mix(mix(hash, state.kind == State::Kind::shards), !state.deleted_by.empty());
-    for (const auto length : state.shape) hash = mix(hash, length);
-  }
-  for (const auto& [key, child] : tree.entries()) hash = hash_of(mix(hash, hash_text(key)), child);
-  for (const auto& child : tree.items()) hash = hash_of(hash, child);
-  return mix(hash, std::uint64_t{tree.size()});
+std::uint64_t hash_of(std::uint64_t hash, const Array& x) {
+  if (!x.is_set()) return hash;
+  const auto& state = *x.state();
+  hash = mix(mix(mix(hash, static_cast<std::uint64_t>(state.dtype)), state.sharding.hash()), state.committed);
+  hash = mix(mix(hash, state.kind == State::Kind::shards), !state.deleted_by.empty());
+  for (const auto length : state.shape) hash = mix(hash, length);
+  return hash;
 }
 
 }  // namespace
 
-Leaves::Leaves(const Tree& tree) : names(leaf_names(tree)), arrays(tree_leaves(tree)), hash(hash_of(0, tree)) {}
+Leaves::Leaves(const Tree& tree) {
+  for_each_node(tree, [&](const Tree& node, const std::string& name) {
+    hash = mix(mix(hash, static_cast<std::uint64_t>(node.kind())), std::uint64_t{node.size()});
+    if (!node.is_leaf()) return;
+    hash = hash_of(mix(hash, hash_text(name)), node.leaf());
+    names.push_back(name);
+    arrays.push_back(node.leaf());
+  });
+}
 
 std::vector<std::string> Leaves::lines(const Tree& tree) {
   std::vector<std::string> lines;

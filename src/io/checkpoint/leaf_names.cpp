@@ -62,11 +62,11 @@ std::string unescaped(const std::string& name) {
   return key;
 }
 
-void append_names(const Tree& tree, const std::string& prefix, std::vector<std::string>& names) {
-  const auto below = [&](const std::string& key) { return prefix.empty() ? key : prefix + "/" + key; };
-  if (tree.is_leaf()) names.push_back(prefix.empty() ? "array" : prefix);
-  for (const auto& [key, child] : tree.entries()) append_names(child, below(escaped(key)), names);
-  for (std::size_t item = 0; item < tree.items().size(); ++item) append_names(tree.items()[item], below(std::to_string(item)), names);
+void visit_below(const Tree& tree, const std::string& name, const NodeVisitor& visit) {
+  visit(tree, tree.is_leaf() && name.empty() ? "array" : name);
+  const auto below = [&](const std::string& key) { return name.empty() ? key : name + "/" + key; };
+  for (const auto& [key, child] : tree.entries()) visit_below(child, below(escaped(key)), visit);
+  for (std::size_t item = 0; item < tree.items().size(); ++item) visit_below(tree.items()[item], below(std::to_string(item)), visit);
 }
 
 json node_of(const Tree& tree, std::size_t& next) {
@@ -107,11 +107,7 @@ Tree tree_of_node(const json& node, const std::vector<Array>& leaves) {
 
 }  // namespace
 
-std::vector<std::string> leaf_names(const Tree& tree) {
-  std::vector<std::string> names;
-  append_names(tree, {}, names);
-  return names;
-}
+void for_each_node(const Tree& tree, NodeVisitor visit) { visit_below(tree, {}, visit); }
 
 std::string tree_text(const Tree& tree) {
   std::size_t next = 0;

@@ -12,8 +12,10 @@
 
 #include "meshwise/array/tree.hpp"
 #include "meshwise/base/dtype.hpp"
+#include "meshwise/base/function_ref.hpp"
 #include "meshwise/base/shape.hpp"
 #include "meshwise/placement/sharding.hpp"
+#include "plan/restore.hpp"
 
 namespace meshwise::detail {
 
@@ -44,10 +46,7 @@ struct StoredSharding {
   friend bool operator==(const StoredSharding&, const StoredSharding&) = default;
 };
 
-struct StoredBox {
-  std::int64_t file = 0, offset = 0;
-  Index box{};
-};
+using StoredBox = StoredPlace;
 
 struct StoredArray {
   std::string name{};  // layers/0/w
@@ -95,9 +94,10 @@ ManifestParts encode(const Manifest& manifest);
 /// Local. Throws: CheckpointError for what cannot be: boxes outside their arrays or files, elements stored twice or not at all.
 Manifest decode(const ManifestParts& parts);
 
-/// Local. The names of a tree's leaves in flattening order: keys and positions joined by '/'. In a key, `/`, `%`, control characters and what is no UTF-8 are
+/// Local. Visits a tree's containers and leaves in flattening order, each with its name: keys and positions joined by '/'. In a key, `/`, `%`, control characters and what is no UTF-8 are
 /// written `%2F`; so are a key that is empty (`%`), `.` or `..`. A tree that is one leaf has the name `array`.
-std::vector<std::string> leaf_names(const Tree& tree);
+using NodeVisitor = FunctionRef<void(const Tree& node, const std::string& name)>;
+void for_each_node(const Tree& tree, NodeVisitor visit);
 std::string tree_text(const Tree& tree);
 /// Local. The tree that tree_text wrote, with these leaves. Throws: CheckpointError.
 Tree tree_of_text(const std::string& text, const std::vector<Array>& leaves);

@@ -43,11 +43,12 @@ class PayloadWriter::Stream {
 
   void add(const Payload& piece) {
     skip_to(piece.offset);
-    const bool is_recipe = piece.recipe.generator != nullptr;
-    const auto shape = is_recipe ? piece.box.shape() : piece.values.shape();
-    const auto dtype = is_recipe ? piece.recipe.dtype() : piece.values.dtype();
+    if (!piece.apart) return add(piece.bytes);
+    const auto& apart = *piece.apart;
+    const bool is_recipe = apart.recipe.generator != nullptr;
+    const auto shape = is_recipe ? apart.box.shape() : apart.values.shape();
+    const auto dtype = is_recipe ? apart.recipe.dtype() : apart.values.dtype();
     const auto size = static_cast<std::int64_t>(itemsize(dtype)), count = shape.num_elements();
-    if (!is_recipe && piece.values.is_contiguous()) return add({piece.values.data(), static_cast<std::size_t>(count * size)});
     const auto step = chunk_bytes / size;
     for (std::int64_t first = 0; first < count && !writer_.abandoned_; first += step) {
       flush();
@@ -56,10 +57,10 @@ class PayloadWriter::Stream {
         if (is_recipe) {
           auto global = box;
           for (std::int64_t axis = 0; axis < box.ndim(); ++axis)
-            global[axis] = {piece.box[axis].start + box[axis].start, piece.box[axis].start + box[axis].stop};
-          piece.recipe.fill(global, out);
+            global[axis] = {apart.box[axis].start + box[axis].start, apart.box[axis].start + box[axis].stop};
+          apart.recipe.fill(global, out);
         } else {
-          copy_values(piece.values.box(box), out);
+          copy_values(apart.values.box(box), out);
         }
         staged_ += out.nbytes();
       }
@@ -117,14 +118,34 @@ class PayloadWriter::Stream {
 
 Payload payload_of(const Array& x, const StoredPiece& piece, std::int64_t offset) {
   const auto& state = *x.state();
-  if (state.kind == State::Kind::recipe) return {offset, {}, state.recipe, piece.box};
-  if (state.kind == State::Kind::everywhere) return {offset, state.everywhere.box(piece.box)};
+  Payload payload{offset};
+  if (state.kind == State::Kind::recipe) {
+    payload.apart = std::make_unique<const Payload::Apart>(Payload::Apart{{}, state.recipe, piece.box});
+    return payload;
+  }
+  const auto take = [&](LocalArray window) {
+    if (window.is_contiguous()) {
+      payload.bytes = {window.data(), static_cast<std::size_t>(window.nbytes())};
+      payload.block = window.block();
+    } else {
+      payload.apart = std::make_unique<const Payload::Apart>(Payload::Apart{std::move(window), {}, {}});
+    }
+  };
+  if (state.kind == State::Kind::everywhere) {
+    take(state.everywhere.box(piece.box));
+    return payload;
+  }
   const auto& shards = ready_shards(x);
   const auto shard = std::find_if(shards.begin(), shards.end(), [&](const LocalShard& s) { return s.position == piece.position; });
   const auto held = state.sharding.index_at(state.shape, piece.position);
+  if (held == piece.box) {
+    take(shard->data);
+    return payload;
+  }
   auto box = piece.box;
   for (std::int64_t axis = 0; axis < box.ndim(); ++axis) box[axis] = {box[axis].start - held[axis].start, box[axis].stop - held[axis].start};
-  return {offset, shard->data.box(box)};
+  take(shard->data.box(box));
+  return payload;
 }
 
 PayloadWriter::PayloadWriter(DiskFile file, std::vector<StoredRun> runs, std::vector<Payload> pieces)

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,12 +18,17 @@
 
 namespace meshwise::detail {
 
-/// Local. A box that goes to one place of a file: a window on an array's block, which it keeps as it is, or what a recipe makes.
+/// Local. A box that goes to one place of a file: bytes of an array's block, which it keeps as it is, or, where they don't stand together, what makes them.
 struct Payload {
+  struct Apart {
+    LocalArray values{};  // without memory where the recipe makes them
+    Recipe recipe{};
+    Index box{};          // of the recipe
+  };
   std::int64_t offset = 0;
-  LocalArray values{};  // without memory where the recipe makes them
-  Recipe recipe{};
-  Index box{};          // of the recipe
+  std::span<const std::byte> bytes{};
+  std::shared_ptr<const Block> block{};
+  std::unique_ptr<const Apart> apart{};
 };
 
 /// Local. The values of a piece of x, which go to that place of the file.

@@ -47,10 +47,9 @@ Exchange& with(std::vector<Exchange>& exchanges, std::int64_t rank) {
 
 RestorePlan plan_of(const Manifest& manifest, const std::vector<Wanted>& wanted) {
   std::vector<ArrayToLoad> arrays;
+  arrays.reserve(wanted.size());
   for (const auto& w : wanted) {
-    ArrayToLoad array{itemsize(w.array->dtype), {}, w.region, w.target};
-    for (const auto& box : manifest.boxes_of(*w.array)) array.stored.push_back({box.file, box.offset, box.box});
-    arrays.push_back(std::move(array));
+    arrays.push_back({itemsize(w.array->dtype), manifest.boxes_of(*w.array), w.region, w.target});
   }
   std::vector<BlockRun> runs;
   for (std::size_t f = 0; f < manifest.files.size(); ++f)

@@ -127,7 +127,8 @@ std::shared_ptr<SaveJob> SaveJob::begin(SaveRequest given, const std::function<v
       const auto run = std::find_if(image.runs.begin(), image.runs.end(), [&](const StoredRun& r) { return r.dtype == leaf.dtype(); });
       payload.push_back(payload_of(leaf, piece, run->offset + piece.offset));
     }
-    std::stable_sort(payload.begin(), payload.end(), [](const Payload& a, const Payload& b) { return a.offset < b.offset; });
+    const auto in_order = [](const Payload& a, const Payload& b) { return a.offset < b.offset; };
+    if (!std::is_sorted(payload.begin(), payload.end(), in_order)) std::sort(payload.begin(), payload.end(), in_order);
     job->writer_.emplace(std::move(file), image.runs, std::move(payload));
     auto runs = json::array();
     for (const auto& run : image.runs) runs.push_back({static_cast<int>(run.dtype), run.offset, run.bytes});
