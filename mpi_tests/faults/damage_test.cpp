@@ -140,7 +140,8 @@ class Damage : public testing::Test {
     on_first([&] {
       const auto report = mw::detail::verify_step(step_folder);
       const auto names_it = [&](const auto& damage) { return to_string(damage).find(name) != std::string::npos; };
-      EXPECT_TRUE(std::any_of(report.damage.begin(), report.damage.end(), names_it)) << what << ": verification reports " << report.damage.size() << " other things";
+      EXPECT_TRUE(std::any_of(report.damage.begin(), report.damage.end(), names_it)) 
+          << what << ": verification reports " << report.damage.size() << " other things";
     });
   }
 
@@ -187,7 +188,8 @@ TEST_F(Damage, SingleBits) {
       if (!values[file].empty() && trial % 4 == 1) at = below(static_cast<std::uint64_t>(values[file][0].first));
     }
     const auto& runs = values[file];
-    const bool is_value = std::any_of(runs.begin(), runs.end(), [&](const auto& run) { return static_cast<std::int64_t>(at) >= run.first && static_cast<std::int64_t>(at) < run.second; });
+    const auto offset = static_cast<std::int64_t>(at);
+    const bool is_value = std::any_of(runs.begin(), runs.end(), [&](const auto& run) { return offset >= run.first && offset < run.second; });
     const auto bit = below(8);
     const auto flip = [&] {
       const int descriptor = ::open((step_folder + "/" + names[file]).c_str(), O_RDWR | O_CLOEXEC);
@@ -288,8 +290,10 @@ TEST_F(Damage, MovedFolder) {
 
 /// One of the things that are not there: for any place of a JSON text.
 json nasty(std::uint64_t k) {
-  const std::vector<json> all{nullptr, -1, 0, 1, std::int64_t{1} << 62, std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::uint64_t>::max(), 1e300, 0.5, true, "", "..",
-                              "/etc/passwd", std::string(5000, 'x'), json::array(), json::object(), json::array({1, 2, 3}), json{{"file", 1}}, "\xff\xfe"};
+  using std::numeric_limits;
+  const std::vector<json> all{nullptr, -1, 0, 1, std::int64_t{1} << 62, numeric_limits<std::int64_t>::min(), numeric_limits<std::uint64_t>::max(), 1e300, 0.5,
+                              true, "", "..", "/etc/passwd", std::string(5000, 'x'), json::array(), json::object(), json::array({1, 2, 3}),
+                              json{{"file", 1}}, "\xff\xfe"};
   return all[k % all.size()];
 }
 
@@ -365,7 +369,8 @@ TEST_F(Damage, MadeUpIndexes) {
     if (trial % 4 == 0) {
       // Numbers of boxes and checksums.
       const auto [at, size] = place(trial % 8 == 0 ? "boxes" : "ranges");
-      const std::int64_t values[] = {-1, 0, 1, 7, 1 << 20, std::int64_t{1} << 62, std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()};
+      const std::int64_t values[] = {-1, 0, 1, 7, 1 << 20, std::int64_t{1} << 62, std::numeric_limits<std::int64_t>::max(),
+                                     std::numeric_limits<std::int64_t>::min()};
       const auto value = values[below(std::size(values))];
       if (size >= 8) std::memcpy(bytes.data() + at + 8 * below(size / 8), &value, 8);
     } else if (trial % 4 == 1) {
@@ -383,7 +388,7 @@ TEST_F(Damage, MadeUpIndexes) {
     entry["bytes"] = bytes.size();
     entry["crc32c"] = hex(crc32c(bytes));
     with_content(index_path, bytes, [&] {
-      if (trial % 5 == 0) judge("index without its checksum " + std::to_string(trial), bytes == index ? "" : "index", bytes == index ? Want::right : Want::report);
+      if (trial % 5 == 0 && bytes != index) judge("index without its checksum " + std::to_string(trial), "index", Want::report);
       with_content(commit_path, sealed(head.dump() + "\n" + entry.dump() + "\n" + rest), [&] {
         judge("index " + std::to_string(trial), "", Want::no_crash);
         on_first([&] { mw::detail::verify_step(step_folder); });

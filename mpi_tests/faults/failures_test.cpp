@@ -178,7 +178,8 @@ TEST_F(Failures, SaveOfAStepThatIsThere) {
 
 TEST_F(Failures, Load) {
   run({"load", [this](auto& checkpoints) { checkpoints.save(1, tree(1)); },
-       [](auto& checkpoints) { EXPECT_EQ(faults::wrong(checkpoints.load(1, faults::like(9)), 1), ""); }, {1}, {1}}, reading, {"EIO", "EACCES", "EINTR", "short"});
+       [](auto& checkpoints) { EXPECT_EQ(faults::wrong(checkpoints.load(1, faults::like(9)), 1), ""); }, {1}, {1}},
+      reading, {"EIO", "EACCES", "EINTR", "short"});
 }
 
 }  // namespace

@@ -30,7 +30,8 @@ inline std::vector<Leaf> leaves() {
 }
 
 inline mw::Tree with_leaves(const std::vector<mw::Array>& x) {
-  return mw::Tree{{"big", x[0]}, {"count", x[1]}, {"params", mw::Tree{{"half", x[2]}, {"none", x[3]}}}, {"state", mw::Tree::list({x[4], x[5]})}, {"z", mw::Tree::tuple({x[6], x[7]})}};
+  return mw::Tree{{"big", x[0]}, {"count", x[1]}, {"params", mw::Tree{{"half", x[2]}, {"none", x[3]}}},
+                  {"state", mw::Tree::list({x[4], x[5]})}, {"z", mw::Tree::tuple({x[6], x[7]})}};
 }
 
 /// Local. The bytes of one element (splitmix64), the first `size` of them.

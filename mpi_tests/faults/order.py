@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""order.py SAVER [all]: what strace sees of saves. Every file that is opened to be written is brought to disk, and so is every folder in which something was made,
-before the rename that makes the step; the folder of the run after it. On all ranks together, by the clock. A job in which one fsync is not made shows that it would be seen; `all`: each."""
+"""order.py SAVER [all]: what strace sees of saves, on all ranks together, by the clock.
+
+Every file that is opened to be written is brought to disk, and so is every folder in which something was made, before the rename that makes the step; the
+folder of the run after it. A job in which one fsync is not made shows that it would be seen; `all`: each of them in turn."""
 
 import collections
 import os
@@ -78,8 +80,8 @@ def trace(strace, saver, mode, steps, **failing):
     with jobs.Folder() as folder:
         root = os.path.realpath(folder.path) + "/run"
         environment = {"MESHWISE_TEST_FOLDER": root, **failing} if failing else {}
-        jobs.run(2, strace, "-ff", "-y", "-ttt", "-T", "-s", "300", "-e", f"trace={CALLS}", "-o", folder / "trace", saver, root, "5", mode, str(steps), folder / "notes",
-                 **environment)
+        options = ["-ff", "-y", "-ttt", "-T", "-s", "300", "-e", f"trace={CALLS}", "-o", folder / "trace"]
+        jobs.run(2, strace, *options, saver, root, "5", mode, str(steps), folder / "notes", **environment)
         calls = []
         for name in os.listdir(folder.path):
             if name.startswith("trace."):

@@ -1,5 +1,5 @@
 // Where a run's folder may be: behind a link, given relative to a folder that is left, under any name, on another file system, under any umask; and where it
-// may not: the error is the same on every rank and names the folder. mounts of small and read-only file systems are made by places.py.
+// may not: the error is the same on every rank and names the folder. Mounts of small and read-only file systems are made by places.py.
 // ranks: 2
 // devices_per_rank: 4
 #include <gtest/gtest.h>
@@ -81,7 +81,7 @@ TEST_F(Places, Links) {
   expect_works(folder.path() + "/link");
   EXPECT_TRUE(fs::exists(folder.path() + "/real/step_00000001/COMMIT"));
   expect_works(folder.path() + "/link/../link/run/");
-  for (const auto* name : {"dangling", "loop"}) expect_error(folder.path() + "/" + name, [&] { mw::io::Checkpointer(folder.path() + "/" + name).save(1, tree(1)); });
+  for (const auto* name : {"/dangling", "/loop"}) expect_error(folder.path() + name, [&] { mw::io::Checkpointer(folder.path() + name).save(1, tree(1)); });
 }
 
 TEST_F(Places, RelativeToAFolderThatIsLeft) {
@@ -98,7 +98,8 @@ TEST_F(Places, RelativeToAFolderThatIsLeft) {
 }
 
 TEST_F(Places, Names) {
-  for (const auto* name : {"a b", "%s%n", "\xc3\xa9t\xc3\xa9", "line\nbreak", "'\"$HOME`", "step_00000007", "a.tmp-b", "\xff\xfe"}) expect_works(folder.path() + "/" + name);
+  for (const auto* name : {"a b", "%s%n", "\xc3\xa9t\xc3\xa9", "line\nbreak", "'\"$HOME`", "step_00000007", "a.tmp-b", "\xff\xfe"})
+    expect_works(folder.path() + "/" + name);
   expect_error("needs a folder", [] { mw::io::Checkpointer(""); });
   const auto longest = folder.path() + "/" + std::string(300, 'x');
   expect_error(longest, [&] { mw::io::Checkpointer(longest).save(1, tree(1)); });
@@ -201,7 +202,8 @@ TEST_F(Places, FullDisk) {
       on_first([&] {
         std::ofstream out(ballast, std::ios::binary);
         std::string page(4096, 'x');
-        for (auto left = free_bytes(small) - std::min<std::uint64_t>(room, free_bytes(small)); left >= page.size() && out.write(page.data(), 4096).flush(); left -= page.size()) {}
+        const auto all = free_bytes(small);
+        for (auto left = all - std::min(room, all); left >= page.size() && out.write(page.data(), 4096).flush();) left -= page.size();
       });
       const auto free_before = free_bytes(small);
       mw::barrier();

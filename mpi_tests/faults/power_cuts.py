@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""power_cuts.py SAVER LOADER COUNT: the disk as it would be after a power cut, COUNT times while a job saves into it: the newest step that was acknowledged, or a
-newer one, is there and right. And the same of a job whose fsync does nothing, which must lose steps, or this test would see nothing.
+"""power_cuts.py SAVER LOADER COUNT: the disk as it would be after a power cut, COUNT times while a job saves into it.
+
+The newest step that was acknowledged, or a newer one, is there and right. And the same of a job whose fsync does nothing, which must lose steps, or this
+test would see nothing.
 
 The disk is an ext4 image on btrfs: a snapshot of the image has what had left the page cache, mounting it is the start after the cut. What a disk's own cache
 might put in another order is not seen."""
@@ -89,7 +91,8 @@ def main():
             jobs.fail(f"{lost} of {count} power cuts lost what was on disk; the last one: {words}")
         print(f"{count} power cuts during {steps} saves: nothing lost")
         tries = max(2, count // 10)
-        lost, _, _ = cut_again_and_again(disk, saver, loader, "without", tries, random, MESHWISE_TEST_FOLDER=disk.disk + "/without", MESHWISE_TEST_FAIL="fsync:*:ignore")
+        lost, _, _ = cut_again_and_again(disk, saver, loader, "without", tries, random,
+                                         MESHWISE_TEST_FOLDER=disk.disk + "/without", MESHWISE_TEST_FAIL="fsync:*:ignore")
         if lost == 0:
             jobs.fail(f"without fsync {tries} power cuts lost nothing either: this test sees nothing")
         print(f"without fsync {lost} of {tries} power cuts lost steps")

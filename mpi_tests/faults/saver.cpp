@@ -1,5 +1,6 @@
 // saver FOLDER SEED sync|async|mixed|overwrite|blind STEPS ACKNOWLEDGED: looks whether the folder holds what it must, then saves STEPS steps more, each of
-// which it notes in the file ACKNOWLEDGED once it is said to be on disk; blind: saves step 9999999 without a look. MESHWISE_TEST_PIDS: a folder for the ranks' process numbers.
+// which it notes in the file ACKNOWLEDGED once it is said to be on disk; blind: saves step 9999999 without a look.
+// MESHWISE_TEST_PIDS: a folder for the ranks' process numbers.
 #include <unistd.h>
 
 #include <cstdio>
