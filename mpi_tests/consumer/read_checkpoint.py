@@ -16,12 +16,12 @@ def read(folder):
     boxes, ranges = (iter(np.frombuffer(part[key], "<i8").reshape(-1, 2)) for key in ("boxes", "ranges"))
     files = [np.memmap(f"{folder}/{file['name']}", mode="r") for file in manifest["files"]]
     arrays = {}
-    for array in manifest["arrays"]:
-        bfloat16 = array["dtype"] == "bfloat16"  # NumPy has none: the upper half of a float32
-        values = np.empty(array["shape"], "uint16" if bfloat16 else array["dtype"])
-        for file, offset in (next(boxes) for _ in range(array["boxes"])):
-            box = tuple(slice(*next(ranges)) for _ in array["shape"])
+    for name, dtype, shape, _sharding, count, _virtual in manifest["arrays"]:
+        bfloat16 = dtype == "bfloat16"  # NumPy has none: the upper half of a float32
+        values = np.empty(shape, "uint16" if bfloat16 else dtype)
+        for file, offset in (next(boxes) for _ in range(count)):
+            box = tuple(slice(*next(ranges)) for _ in shape)
             stored = files[file][offset:offset + values[box].nbytes].view(values.dtype)
             values[box] = stored.reshape(values[box].shape)
-        arrays[array["name"]] = (np.atleast_1d(values).astype("uint32") << 16).view("float32").reshape(values.shape) if bfloat16 else values
+        arrays[name] = (np.atleast_1d(values).astype("uint32") << 16).view("float32").reshape(values.shape) if bfloat16 else values
     return arrays

@@ -74,6 +74,14 @@ int main(int, char** argv) {
   stored_step::flip(of(9, "shards/00000.h5"), m.boxes_of(m.array("layers/0/w"))[0].offset + 5, 3);
   stored_step::flip(of(9, "shards/00003.h5"), 100);
 
+  // Steps that differ in more than values.
+  auto other = step(2, 3, 0);
+  other.arrays[1].name = "flaws";
+  other.arrays[7].shape = {0, 5};
+  other.arrays[8].dtype = mw::float32;
+  other.arrays[8].rule = counting(mw::float32, 2.5, 0);
+  store(folder + "/other", other);
+
   for (const auto* name : {"empty", "rm", "rm_step", "sweep"}) fs::create_directories(folder + "/" + name);
   make_run(folder + "/rm");
   make_run(folder + "/rm_step");

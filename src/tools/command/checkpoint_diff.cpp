@@ -7,6 +7,7 @@
 #include <complex>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <memory>
 #include <type_traits>
 
@@ -157,18 +158,23 @@ void run(const Options& o) {
   Result result;
   result.table.add({"array", "type", "differ", "max |a-b|", "max ulp", "NaN on one side"});
   std::vector<std::string> only_a, only_b;
+  std::map<std::string, const detail::StoredArray*> in_b;  // those that nothing of the first was compared with yet
+  for (const auto& array : b.manifest().arrays) in_b.emplace(array.name, &array);
   std::int64_t done = 0, total = 0;
   for (const auto& array : a.manifest().arrays) total += array.nbytes();
   {
     Bar bar("diff");
     for (const auto& array : a.manifest().arrays) {
-      const auto* const other = b.manifest().find(array.name);
-      if (other) compare_array(a, array, b, *other, result, bar, done, total);
-      else only_a.push_back(array.name);
+      const auto other = in_b.find(array.name);
+      if (other == in_b.end()) {
+        only_a.push_back(array.name);
+        continue;
+      }
+      compare_array(a, array, b, *other->second, result, bar, done, total);
+      in_b.erase(other);
     }
   }
-  for (const auto& array : b.manifest().arrays)
-    if (!a.manifest().find(array.name)) only_b.push_back(array.name);
+  for (const auto& [name, array] : in_b) only_b.push_back(name);
   const bool same = result.different == 0 && only_a.empty() && only_b.empty();
   if (o.json) {
     print_json({{"same", same}, {"a", a.folder()}, {"b", b.folder()}, {"arrays", result.json}, {"only_in_a", only_a}, {"only_in_b", only_b}});
