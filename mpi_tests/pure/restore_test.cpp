@@ -16,7 +16,7 @@ using detail::ArrayToLoad;
 using detail::BlockRun;
 using detail::plan_restore;
 
-constexpr std::int64_t block = 256;
+constexpr std::int64_t block = 256, piece = 64;
 
 NamedSharding on(std::vector<std::int64_t> sizes, std::vector<std::string> names, const PartitionSpec& spec) {
   return {make_mesh(sizes, names, {.devices = DeviceList::virtual_devices(8)}), spec};
@@ -32,7 +32,7 @@ Stored store(const std::vector<detail::ArrayToStore>& arrays) {
   const auto plan = detail::plan_storage(arrays, 8);
   Stored stored{std::vector<std::vector<detail::StoredPlace>>(arrays.size()), {}};
   constexpr std::int64_t begin = 2048;
-  for (const auto& piece : plan.pieces) stored.places[static_cast<std::size_t>(piece.array)].push_back({piece.writer, begin + piece.offset, piece.box});
+  for (const auto& [array, writer, position, offset, box] : plan.pieces) stored.places[static_cast<std::size_t>(array)].push_back({writer, begin + offset, box});
   std::int64_t blocks = 0;
   for (std::int64_t writer = 0; writer < 8; ++writer)
     if (const auto bytes = plan.run_bytes[static_cast<std::size_t>(writer)][static_cast<std::size_t>(float32)]; bytes > 0) {
@@ -45,7 +45,7 @@ Stored store(const std::vector<detail::ArrayToStore>& arrays) {
 std::int64_t count(const Index& box) { return box.num_elements(); }
 
 void check(const std::vector<ArrayToLoad>& arrays, const std::vector<BlockRun>& runs, std::int64_t ranks_per_node) {
-  const auto plan = plan_restore(arrays, runs, block, [&](std::int64_t rank) { return rank / ranks_per_node; });
+  const auto plan = plan_restore(arrays, runs, {block, piece}, [&](std::int64_t rank) { return rank / ranks_per_node; });
   // Homes: each device's box is one's, on its own node.
   for (std::size_t a = 0; a < arrays.size(); ++a) {
     const auto shape = arrays[a].region.shape();
@@ -68,13 +68,27 @@ void check(const std::vector<ArrayToLoad>& arrays, const std::vector<BlockRun>& 
     for (std::int64_t position = 0; position < arrays[a].target.devices().size(); ++position)
       EXPECT_EQ(positions[position], arrays[a].target.index_at(shape, position).empty() ? 0 : 1);
   }
-  // Tasks: a block once; its reader wants some of it; a round has one of each reader; each home gets each of its elements once.
-  std::map<std::pair<std::int64_t, std::int64_t>, int> blocks, rounds;
+  // Tasks: all pieces of a block once, in order, by a reader that wants some of it; a round has one of each reader; each home gets each element once.
+  std::map<std::pair<std::int64_t, std::int64_t>, int> pieces, rounds;
+  struct Block {
+    std::int64_t reader, next, bytes;
+    bool is_shared, reader_wants, others_want, ended;
+  };
+  std::map<std::int64_t, Block> blocks;
   std::vector<std::int64_t> got(plan.homes.size(), 0);
   for (const auto& task : plan.tasks) {
-    EXPECT_EQ(++blocks.try_emplace({task.file, task.offset}, 0).first->second, 1);
+    EXPECT_EQ(++pieces.try_emplace({task.file, task.offset}, 0).first->second, 1);
+    const auto [found, is_new] = blocks.try_emplace(task.block, Block{task.reader, task.offset, 0, task.round >= 0, false, false, false});
+    auto& of = found->second;
+    EXPECT_EQ(is_new, task.begins_block);
+    EXPECT_EQ(of.reader, task.reader);
+    EXPECT_EQ(of.next, task.offset);
+    EXPECT_EQ(of.is_shared, task.round >= 0);
+    of.next += task.bytes;
+    of.bytes += task.bytes;
+    of.ended = of.ended || task.ends_block;
+    EXPECT_LE(task.bytes, piece);
     EXPECT_TRUE(task.round < 0 || ++rounds[std::pair(task.reader, task.round)] == 1);
-    bool reader_wants = false, others_want = false;
     for (const auto& segment : task.segments) {
       EXPECT_GE(segment.offset, task.offset);
       EXPECT_LE(segment.offset + count(segment.box) * 4, task.offset + task.bytes);
@@ -83,12 +97,19 @@ void check(const std::vector<ArrayToLoad>& arrays, const std::vector<BlockRun>& 
         if (home.array != segment.array) continue;
         const auto common = count(detail::intersection(home.box, segment.box));
         got[h] += common;
-        if (common > 0) (home.rank == task.reader ? reader_wants : others_want) = true;
+        if (common > 0) (home.rank == task.reader ? of.reader_wants : of.others_want) = true;
       }
     }
-    EXPECT_TRUE(reader_wants);
-    EXPECT_EQ(others_want, task.round >= 0);
     EXPECT_LT(task.round, plan.rounds);
+  }
+  for (const auto& [number, of] : blocks) {
+    EXPECT_TRUE(of.reader_wants);
+    EXPECT_TRUE(of.ended);
+    EXPECT_EQ(of.others_want, of.is_shared);
+    for (const auto& run : runs) {
+      const auto before = (number - run.first_block) * block;
+      EXPECT_TRUE(before < 0 || before >= run.bytes || of.bytes == std::min(block, run.bytes - before));
+    }
   }
   for (std::size_t h = 0; h < plan.homes.size(); ++h) EXPECT_EQ(got[h], count(plan.homes[h].box));
 }
@@ -124,7 +145,7 @@ TEST(Restore, TheSameLayoutExchangesNothing) {
   const auto rows = on({8}, {"x"}, P("x"));
   const auto stored = store({{{800, 100}, float32, rows}});
   const std::vector<ArrayToLoad> wanted{{4, stored.places[0], Index::whole({800, 100}), rows}};
-  const auto plan = plan_restore(wanted, stored.runs, block, [](std::int64_t rank) { return rank; });
+  const auto plan = plan_restore(wanted, stored.runs, {block, piece}, [](std::int64_t rank) { return rank; });
   EXPECT_EQ(plan.rounds, 0);
   EXPECT_EQ(plan.bytes_read, 800 * 100 * 4);
   for (const auto& task : plan.tasks) EXPECT_EQ(task.reader, task.file);
@@ -134,7 +155,7 @@ TEST(Restore, ReadersOfAnotherLayoutAreEven) {
   detail::set_world(8, 1, 0);
   const auto stored = store({{{800, 80}, float32, on({8}, {"x"}, P("x"))}});
   const std::vector<ArrayToLoad> wanted{{4, stored.places[0], Index::whole({800, 80}), on({8}, {"x"}, P(nullptr, "x"))}};
-  const auto plan = plan_restore(wanted, stored.runs, block, [](std::int64_t rank) { return rank; });
+  const auto plan = plan_restore(wanted, stored.runs, {block, piece}, [](std::int64_t rank) { return rank; });
   std::map<std::int64_t, std::int64_t> read;
   for (const auto& task : plan.tasks) read[task.reader] += task.bytes;
   EXPECT_EQ(plan.bytes_read, 800 * 80 * 4);

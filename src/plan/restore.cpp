@@ -19,8 +19,8 @@ Index shifted(const Index& box, const Index& region) {
 
 class Planner {
  public:
-  Planner(std::span<const ArrayToLoad> arrays, std::int64_t block_bytes, const std::function<std::int64_t(std::int64_t)>& node_of)
-      : arrays_(arrays), block_bytes_(block_bytes), node_of_(node_of) {}
+  Planner(std::span<const ArrayToLoad> arrays, ReadSizes sizes, const std::function<std::int64_t(std::int64_t)>& node_of)
+      : arrays_(arrays), sizes_(sizes), node_of_(node_of) {}
 
   void find_homes() {
     plan_.homes.reserve(arrays_.size());
@@ -54,20 +54,21 @@ class Planner {
       if (run == sorted.end()) break;
       const auto size = static_cast<std::int64_t>(arrays_[static_cast<std::size_t>(entry.array)].itemsize);
       for (auto at = entry.offset; at < entry.offset + entry.bytes;) {
-        const auto number = (at - run->offset) / block_bytes_;
-        const auto start = run->offset + number * block_bytes_;
-        const auto stop = std::min({start + block_bytes_, run->offset + run->bytes, entry.offset + entry.bytes});
-        add_segments(task_at(*run, number, start), entry.array, *entry.place, (at - entry.offset) / size, (stop - at) / size, size);
+        const auto number = (at - run->offset) / sizes_.block;
+        const auto start = run->offset + number * sizes_.block;
+        const auto piece = (at - start) / sizes_.piece + 1;  // no segment crosses the end of a piece
+        const auto stop = std::min({start + sizes_.block, start + piece * sizes_.piece, run->offset + run->bytes, entry.offset + entry.bytes});
+        add_segments(block_at(*run, number, start), entry.array, *entry.place, (at - entry.offset) / size, (stop - at) / size, size);
         at = stop;
       }
     }
-    std::erase_if(plan_.tasks, [](const BlockTask& task) { return task.segments.empty(); });
+    std::erase_if(blocks_, [](const ReadTask& task) { return task.segments.empty(); });
   }
 
   RestorePlan choose_readers() {
-    for (auto& task : plan_.tasks) {
-      std::map<std::int64_t, std::int64_t> wanted;  // elements by rank
-      for (const auto& segment : task.segments)
+    for (auto& block : blocks_) {
+      std::map<std::int64_t, std::int64_t> wanted;  // bytes by rank
+      for (const auto& segment : block.segments)
         for (const auto& home : plan_.homes_of(segment.array))
           if (const auto elements = intersection(segment.box, home.box).num_elements(); elements > 0)
             wanted[home.rank] += elements * static_cast<std::int64_t>(arrays_[static_cast<std::size_t>(segment.array)].itemsize);
@@ -78,11 +79,10 @@ class Planner {
       auto best = wanted.begin();
       for (auto rank = wanted.begin(); rank != wanted.end(); ++rank)
         if (better(*rank, *best)) best = rank;
-      task.reader = best->first;
-      if (wanted.size() > 1) task.round = rounds_[task.reader]++;
-      plan_.rounds = std::max(plan_.rounds, task.round + 1);
-      read_[task.reader] += task.bytes;
-      plan_.bytes_read += task.bytes;
+      block.reader = best->first;
+      read_[block.reader] += block.bytes;
+      plan_.bytes_read += block.bytes;
+      cut(std::move(block), wanted.size() > 1);
     }
     return std::move(plan_);
   }
@@ -119,34 +119,50 @@ class Planner {
       held_[plan_.homes[home].rank] += plan_.homes[home].box.num_elements() * static_cast<std::int64_t>(wanted.itemsize);
   }
 
-  BlockTask& task_at(const BlockRun& run, std::int64_t number, std::int64_t start) {
-    if (plan_.tasks.empty() || plan_.tasks.back().file != run.file || plan_.tasks.back().offset != start)
-      plan_.tasks.push_back({run.file, start, std::min(block_bytes_, run.offset + run.bytes - start), run.first_block + number});
-    return plan_.tasks.back();
+  ReadTask& block_at(const BlockRun& run, std::int64_t number, std::int64_t start) {
+    if (blocks_.empty() || blocks_.back().file != run.file || blocks_.back().offset != start)
+      blocks_.push_back({run.file, start, std::min(sizes_.block, run.offset + run.bytes - start), run.first_block + number});
+    return blocks_.back();
   }
 
-  void add_segments(BlockTask& task, std::int64_t array, const StoredPlace& place, std::int64_t first, std::int64_t count, std::int64_t size) {
+  // A block's pieces, those too that nobody wants: the checksum is of all of them.
+  void cut(ReadTask block, bool is_shared) {
+    auto segment = block.segments.begin();
+    const auto end = block.offset + block.bytes;
+    for (auto at = block.offset; at < end; at += sizes_.piece) {
+      ReadTask piece{block.file, at, std::min(sizes_.piece, end - at), block.block, block.reader};
+      if (is_shared) piece.round = rounds_[block.reader]++;
+      plan_.rounds = std::max(plan_.rounds, piece.round + 1);
+      piece.begins_block = at == block.offset;
+      piece.ends_block = at + piece.bytes == end;
+      for (; segment != block.segments.end() && segment->offset < at + piece.bytes; ++segment) piece.segments.push_back(std::move(*segment));
+      plan_.tasks.push_back(std::move(piece));
+    }
+  }
+
+  void add_segments(ReadTask& block, std::int64_t array, const StoredPlace& place, std::int64_t first, std::int64_t count, std::int64_t size) {
     auto offset = place.offset + first * size;
     for (const auto& box : boxes_of_run(place.box.shape(), first, count)) {
       auto global = shifted(box, place.box);
       const auto bytes = box.num_elements() * size;
-      if (!intersection(global, arrays_[static_cast<std::size_t>(array)].region).empty()) task.segments.push_back({array, std::move(global), offset});
+      if (!intersection(global, arrays_[static_cast<std::size_t>(array)].region).empty()) block.segments.push_back({array, std::move(global), offset});
       offset += bytes;
     }
   }
 
   std::span<const ArrayToLoad> arrays_;
-  std::int64_t block_bytes_;
+  ReadSizes sizes_;
   const std::function<std::int64_t(std::int64_t)>& node_of_;
+  std::vector<ReadTask> blocks_;
   RestorePlan plan_;
   std::map<std::int64_t, std::int64_t> held_, read_, rounds_;  // by rank
 };
 
 }  // namespace
 
-RestorePlan plan_restore(std::span<const ArrayToLoad> arrays, std::span<const BlockRun> runs, std::int64_t block_bytes,
+RestorePlan plan_restore(std::span<const ArrayToLoad> arrays, std::span<const BlockRun> runs, ReadSizes sizes,
                          const std::function<std::int64_t(std::int64_t)>& node_of) {
-  Planner planner(arrays, block_bytes, node_of);
+  Planner planner(arrays, sizes, node_of);
   planner.find_homes();
   planner.find_tasks(runs);
   return planner.choose_readers();

@@ -27,7 +27,7 @@ struct ArrayToLoad {
   Sharding target;
 };
 
-/// Local. A run of a file, cut into blocks of `block_bytes`; its blocks are numbered from `first_block`.
+/// Local. A run of a file, cut into blocks; they are numbered from `first_block`.
 struct BlockRun {
   std::int64_t file = 0, offset = 0, bytes = 0, first_block = 0;
 };
@@ -47,17 +47,19 @@ struct Segment {
   std::int64_t offset = 0;  // in the file, of the box's first element; the others follow densely
 };
 
-/// Local. A block that is read: `round` counts those of its reader that others want as well; -1: it is for the reader alone.
-struct BlockTask {
+/// Local. A piece of a block, all of which its reader reads in order, since the checksum is the block's: `round` counts the pieces that it reads of blocks
+/// that others want as well; -1: the block is for the reader alone.
+struct ReadTask {
   std::int64_t file = 0, offset = 0, bytes = 0, block = 0;
   std::int64_t reader = 0, round = -1;
+  bool begins_block = true, ends_block = true;
   std::vector<Segment> segments{};
 };
 
 struct RestorePlan {
   std::vector<Home> homes{};             // by array
   std::vector<std::size_t> first_home{}; // of each array, and the end
-  std::vector<BlockTask> tasks{};
+  std::vector<ReadTask> tasks{};
   std::int64_t rounds = 0;
   std::int64_t bytes_read = 0;
   std::span<const Home> homes_of(std::int64_t array) const {
@@ -66,8 +68,13 @@ struct RestorePlan {
   }
 };
 
+/// Local. Sizes in bytes: of the blocks that have a checksum, and of the pieces in which they travel.
+struct ReadSizes {
+  std::int64_t block = 0, piece = 0;
+};
+
 /// Local. `node_of` a rank: ranks of equal nodes share memory. A block is read by the home of most of its bytes; of equal ones by who has read least.
-RestorePlan plan_restore(std::span<const ArrayToLoad> arrays, std::span<const BlockRun> runs, std::int64_t block_bytes,
+RestorePlan plan_restore(std::span<const ArrayToLoad> arrays, std::span<const BlockRun> runs, ReadSizes sizes,
                          const std::function<std::int64_t(std::int64_t rank)>& node_of);
 
 }  // namespace meshwise::detail

@@ -19,8 +19,8 @@ namespace meshwise::detail {
 
 namespace {
 
-// A piece is read and checksummed while it is in the second-level cache.
-constexpr std::int64_t chunk_bytes = 512 << 10;
+// A chunk is checksummed while it is in the second-level cache. What others copy is as much: four ranks have few of their own memory's bytes in flight.
+constexpr std::int64_t chunk_bytes = 512 << 10, piece_bytes = 1 << 20;
 // Shorter runs are read into the staging block, in one call with their neighbours.
 constexpr std::int64_t shortest_direct = 64 << 10;
 constexpr std::size_t most_open_files = 32;
@@ -54,7 +54,7 @@ RestorePlan plan_of(const Manifest& manifest, const std::vector<Wanted>& wanted)
   std::vector<BlockRun> runs;
   for (std::size_t f = 0; f < manifest.files.size(); ++f)
     for (const auto& run : manifest.files[f].runs) runs.push_back({static_cast<std::int64_t>(f), run.offset, run.bytes, run.first_block});
-  return plan_restore(arrays, runs, block_bytes, node_of);
+  return plan_restore(arrays, runs, {block_bytes, piece_bytes}, node_of);
 }
 
 }  // namespace
@@ -70,12 +70,12 @@ void RestoreRun::allocate() {
   for (std::size_t h = 0; h < plan_.homes.size(); ++h)
     if (const auto& home = plan_.homes[h]; home.rank == process_index())
       memory_[h] = LocalArray(home.box.shape(), wanted_[static_cast<std::size_t>(home.array)].array->dtype);
-  if (to_read_ > 0) staging_ = LocalArray(Shape{block_bytes}, uint8).block();
+  if (to_read_ > 0) staging_ = LocalArray(Shape{piece_bytes}, uint8).block();
 }
 
 void RestoreRun::run(const std::function<void()>& between) {
-  std::vector<std::vector<const BlockTask*>> rounds(static_cast<std::size_t>(plan_.rounds));
-  std::vector<const BlockTask*> own;
+  std::vector<std::vector<const ReadTask*>> rounds(static_cast<std::size_t>(plan_.rounds));
+  std::vector<const ReadTask*> own;
   for (const auto& task : plan_.tasks) {
     if (task.round >= 0) rounds[static_cast<std::size_t>(task.round)].push_back(&task);
     else if (task.reader == process_index()) own.push_back(&task);
@@ -103,7 +103,7 @@ void RestoreRun::run(const std::function<void()>& between) {
 }
 
 // A block that others copy from stays as it is; only the store knows when they have.
-std::shared_ptr<Block> RestoreRun::fresh_staging(const BlockTask& task) {
+std::shared_ptr<Block> RestoreRun::fresh_staging(const ReadTask& task) {
   try {
     return LocalArray(Shape{task.bytes}, uint8).block();
   } catch (const std::exception& e) {
@@ -112,16 +112,16 @@ std::shared_ptr<Block> RestoreRun::fresh_staging(const BlockTask& task) {
   }
 }
 
-void RestoreRun::read(const BlockTask& task, const std::shared_ptr<Block>& staging, const std::function<void()>& between) {
+void RestoreRun::read(const ReadTask& task, const std::shared_ptr<Block>& staging, const std::function<void()>& between) {
   try {
     const auto& source = file(task.file);
-    std::uint32_t checksum = 0;
+    if (task.begins_block) checksum_ = 0;
     const auto take = [&](std::byte* to, std::int64_t from, std::int64_t bytes) {
       while (bytes > 0) {
         const auto part = std::min(bytes, chunk_bytes);
         const std::span<std::byte> chunk(to, static_cast<std::size_t>(part));
         source.read(chunk, from);
-        checksum = crc32c(chunk, checksum);
+        checksum_ = crc32c(chunk, checksum_);
         to += part;
         from += part;
         bytes -= part;
@@ -153,8 +153,7 @@ void RestoreRun::read(const BlockTask& task, const std::shared_ptr<Block>& stagi
       at = segment.offset + bytes;
     }
     to_staging(task.offset + task.bytes);
-    if (const auto expected = manifest_.checksums[static_cast<std::size_t>(task.block)]; checksum != expected && failure_.empty())
-      failure_ = damage(task, checksum);
+    if (task.ends_block && checksum_ != manifest_.checksums[static_cast<std::size_t>(task.block)] && failure_.empty()) failure_ = damage(task.block);
     for (const auto* segment : via_staging) {
       if (const auto homes = plan_.homes_of(segment->array); homes.size() == 1 || task.round < 0) {  // small boxes in the layout they are stored in
         const auto home = std::find_if(homes.begin(), homes.end(), [&](const Home& h) { return h.rank == process_index() && h.box == segment->box; });
@@ -177,11 +176,11 @@ void RestoreRun::read(const BlockTask& task, const std::shared_ptr<Block>& stagi
   }
 }
 
-LocalArray RestoreRun::staged(const BlockTask& task, const Segment& segment, const std::shared_ptr<Block>& staging) const {
+LocalArray RestoreRun::staged(const ReadTask& task, const Segment& segment, const std::shared_ptr<Block>& staging) const {
   return dense_in(staging, static_cast<std::size_t>(segment.offset - task.offset), segment.box.shape(), dtype_of(segment));
 }
 
-std::shared_ptr<Transfer> RestoreRun::exchange(const Ticket& ticket, std::span<const BlockTask* const> tasks, const std::shared_ptr<Block>& staging) {
+std::shared_ptr<Transfer> RestoreRun::exchange(const Ticket& ticket, std::span<const ReadTask* const> tasks, const std::shared_ptr<Block>& staging) {
   std::vector<Exchange> sends, receives;
   std::vector<std::shared_ptr<Block>> keep;
   for (const auto* task : tasks) {
@@ -271,20 +270,23 @@ std::vector<std::vector<LocalShard>> RestoreRun::shards() {
   return shards;
 }
 
-std::string RestoreRun::damage(const BlockTask& task, std::uint32_t found) const {
-  const auto& name = manifest_.files[static_cast<std::size_t>(task.file)].name;
-  std::string arrays;
-  for (std::size_t s = 0; s < task.segments.size(); ++s) {
-    const auto& array = wanted_[static_cast<std::size_t>(task.segments[s].array)].array->name;
-    if (s > 0 && task.segments[s - 1].array == task.segments[s].array) continue;
-    if (arrays.size() > 200) {
-      arrays += " and more";
-      break;
+std::string RestoreRun::damage(std::int64_t block) const {
+  std::string arrays, last;
+  std::int64_t from = 0, to = 0, number = 0;
+  for (const auto& task : plan_.tasks) {
+    if (task.block != block) continue;
+    if (task.begins_block) from = task.offset;
+    to = task.offset + task.bytes;
+    number = task.file;
+    for (const auto& segment : task.segments) {
+      const auto& name = wanted_[static_cast<std::size_t>(segment.array)].array->name;
+      if (name == last || arrays.ends_with(" and more")) continue;
+      last = name;
+      arrays += arrays.size() > 200 ? " and more" : (arrays.empty() ? "" : ", ") + name;
     }
-    arrays += (arrays.empty() ? "" : ", ") + array;
   }
-  return fmt::format("'{}/{}' is damaged in bytes {} to {}, which hold values of {}: their checksum is {:08x}, and was {:08x}", folder_, name, task.offset,
-                     task.offset + task.bytes, arrays, found, manifest_.checksums[static_cast<std::size_t>(task.block)]);
+  return fmt::format("'{}/{}' is damaged in bytes {} to {}, which hold values of {}: their checksum is {:08x}, and was {:08x}", folder_,
+                     manifest_.files[static_cast<std::size_t>(number)].name, from, to, arrays, checksum_, manifest_.checksums[static_cast<std::size_t>(block)]);
 }
 
 const DiskFile& RestoreRun::file(std::int64_t number) {

@@ -40,12 +40,12 @@ class RestoreRun {
   const RestorePlan& plan() const { return plan_; }
 
  private:
-  std::shared_ptr<Block> fresh_staging(const BlockTask& task);
-  void read(const BlockTask& task, const std::shared_ptr<Block>& staging, const std::function<void()>& between);
-  LocalArray staged(const BlockTask& task, const Segment& segment, const std::shared_ptr<Block>& staging) const;
-  std::shared_ptr<Transfer> exchange(const Ticket& ticket, std::span<const BlockTask* const> tasks, const std::shared_ptr<Block>& staging);
+  std::shared_ptr<Block> fresh_staging(const ReadTask& task);
+  void read(const ReadTask& task, const std::shared_ptr<Block>& staging, const std::function<void()>& between);
+  LocalArray staged(const ReadTask& task, const Segment& segment, const std::shared_ptr<Block>& staging) const;
+  std::shared_ptr<Transfer> exchange(const Ticket& ticket, std::span<const ReadTask* const> tasks, const std::shared_ptr<Block>& staging);
   Dtype dtype_of(const Segment& segment) const { return wanted_[static_cast<std::size_t>(segment.array)].array->dtype; }
-  std::string damage(const BlockTask& task, std::uint32_t found) const;
+  std::string damage(std::int64_t block) const;
   const DiskFile& file(std::int64_t number);
 
   std::string folder_;
@@ -55,6 +55,7 @@ class RestoreRun {
   std::vector<LocalArray> memory_{};  // of each home that is this rank's
   std::shared_ptr<Block> staging_{};  // for blocks that are this rank's alone
   std::map<std::int64_t, DiskFile> files_{};
+  std::uint32_t checksum_ = 0;          // of the block that is being read, so far
   std::string failure_{};
   std::int64_t done_ = 0, to_read_ = 0;
 };

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <random>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include <fcntl.h>
@@ -96,7 +97,11 @@ std::optional<FolderLock> FolderLock::try_lock(const std::string& root) {
 }
 
 FolderLock FolderLock::lock(const std::string& root) {
-  if (auto lock = try_lock(root)) return std::move(*lock);
+  // Who only makes a Checkpointer holds it for the moment in which it sweeps.
+  for (int attempt = 0; attempt < 20; ++attempt) {
+    if (auto lock = try_lock(root)) return std::move(*lock);
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
   std::string who;
   try {
     who = read_text(lock_path(root), 1 << 10);
