@@ -60,6 +60,7 @@ with tempfile.TemporaryDirectory() as folder:
         time.sleep(0.05)
     else:
         raise AssertionError("no step after SIGUSR1")
-    job.send_signal(signal.SIGTERM)
+    job.stdout.close()
+    job.terminate()
     job.wait(timeout=60)
 print("training went on from where it stopped")

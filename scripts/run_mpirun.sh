@@ -124,8 +124,14 @@ end() {
 }
 interrupted=
 for signal in INT TERM HUP; do trap "interrupted=$signal; end $signal" "$signal"; done
+# What batch systems send before the end; mpirun hands it to the ranks.
+for signal in USR1 USR2; do trap "kill -$signal $child 2>/dev/null" "$signal"; done
 wait "$child"
 status=$?
+while [[ -z $interrupted ]] && ((status > 128)) && kill -0 "$child" 2>/dev/null; do  # it was the wait that a signal ended
+  wait "$child"
+  status=$?
+done
 if [[ -n $interrupted ]]; then
   wait "$child" 2>/dev/null
   case $interrupted in INT) status=130 ;; TERM) status=143 ;; HUP) status=129 ;; esac
