@@ -15,8 +15,10 @@ namespace {
 
 void print_memory(const std::string& what, std::int64_t bytes, std::int64_t extra) {
   const auto most = bench::slowest(static_cast<double>(extra)) / (1 << 20);
-  mw::print("{{\"bench\": \"checkpoint\", \"case\": \"memory of a rank beside the arrays in {}\", \"ranks\": {}, \"bytes\": {}, \"MiB\": {:.1f}, \"goal\": 16, \"holds\": {}}}\n", what,
-            mw::process_count(), bytes, most, most <= 16);
+  mw::print(
+      "{{\"bench\": \"checkpoint\", \"case\": \"memory of a rank beside the arrays in {}\", \"ranks\": {}, \"bytes\": {}, \"MiB\": {:.1f}, "
+      "\"goal\": 16, \"holds\": {}}}\n",
+      what, mw::process_count(), bytes, most, most <= 16);
 }
 
 struct Case {
@@ -40,6 +42,20 @@ int main(int argc, char** argv) {
                                 {"2-d blocks", {elements / side, side}, {grid, P("x", "y")}},
                                 {"3-d blocks", {elements / side / 64, 64, side}, {cube, P("x", "y", "z")}}};
   const bench::Folder folder;
+  {
+    // First of all, since the library remembers the most it has had. What the system counts for a rank includes the others' memory that it has looked at.
+    auto x = mw::device_put(mw::arange(elements, mw::float64).reshape(cases[0].shape), cases[0].sharding);
+    folder.fresh();
+    mw::io::Checkpointer checkpoints(folder / "run");
+    checkpoints.save(1, mw::Tree{{"w", x}});
+    for (const auto& [what, target] : {std::pair("a load onto the same", cases[0].sharding),
+                                       std::pair("a load of rows as columns", mw::NamedSharding(line, P(nullptr, "x")))}) {
+      x = {};
+      mw::trim();
+      const auto loaded = checkpoints.load(1, target);
+      print_memory(what, bytes, mw::memory_stats().physical_peak - bytes / ranks);
+    }
+  }
   for (const auto& each : cases) {
     const auto x = mw::device_put(mw::arange(elements, mw::float64).reshape(each.shape), each.sharding);
     mw::block_until_ready(x);
@@ -55,14 +71,16 @@ int main(int argc, char** argv) {
     });
     const auto raw = rounds.add([&] { bench::raw_write(file, values); }, [&] { folder.fresh(); });
     mw::io::Saving saving;
-    const auto blocked = rounds.add([&] { saving = checkpoints->save_async(1, tree); }, [&] {
-      folder.fresh();
-      checkpoints.emplace(folder / "run");
-    });
+    const auto blocked = rounds.add([&] { saving = checkpoints->save_async(1, tree); },
+                                    [&] {
+                                      folder.fresh();
+                                      checkpoints.emplace(folder / "run");
+                                    });
     const auto rest = rounds.add([&] { saving.wait(); });
     rounds.run(7);
     bench::print_row(rounds, "checkpoint", fmt::format("durable save, {}", each.name), bytes, "write + fsync, a file a rank", raw, us, 0.9);
-    bench::print_row(rounds, "checkpoint", fmt::format("save_async until it returns, {}", each.name), bytes, "a synchronous save", us, blocked, 20);
+    bench::print_row(rounds, "checkpoint", fmt::format("save_async until it returns, {}", each.name), bytes, "a synchronous save", us,
+                     blocked, 20);
     bench::print_row(rounds, "checkpoint", fmt::format("save_async and wait, {}", each.name), bytes, "a synchronous save", us, rest, {});
     folder.fresh();
     checkpoints.emplace(folder / "run");
@@ -78,7 +96,9 @@ int main(int argc, char** argv) {
   const auto file = folder / fmt::format("raw{}", mw::process_index());
   bench::raw_write(file, values);
   std::vector<std::byte> buffer(static_cast<std::size_t>(values.nbytes()), std::byte{1});
-  const auto like = [&](const mw::NamedSharding& target) { return mw::Tree{{"w", mw::device_put(mw::zeros(stored.shape, mw::float64), target)}}; };
+  const auto like = [&](const mw::NamedSharding& target) {
+    return mw::Tree{{"w", mw::device_put(mw::zeros(stored.shape, mw::float64), target)}};
+  };
   const auto same = like(stored.sharding), columns_like = like({line, P(nullptr, "x")}), blocks = like({grid, P("y", "x")});
   mw::Tree loaded;
   mw::io::LoadReport report;
@@ -98,13 +118,9 @@ int main(int argc, char** argv) {
   bench::print_row(rounds, "checkpoint", "verified load, same sharding", bytes, "pread", raw, us, 0.8);
   bench::print_row(rounds, "checkpoint", "load of rows as columns", bytes, "load onto the same", us, to_columns, 1 / 2.5);
   bench::print_row(rounds, "checkpoint", "load of rows as 2-d blocks of another mesh", bytes, "load onto the same", us, to_blocks, 1 / 2.5);
-  for (const auto& [what, wanted] : {std::pair("a load onto the same", &same), std::pair("a load of rows as columns", &columns_like)}) {
-    loaded = {};
-    mw::trim();
-    const auto extra = bench::peak_beyond(load(*wanted)) - bytes / ranks;
-    print_memory(what, bytes, extra);
-  }
-  mw::print("{{\"bench\": \"checkpoint\", \"case\": \"bytes read / bytes needed, another mesh\", \"ranks\": {}, \"ratio\": {:.3f}, \"goal\": 1.1, \"holds\": {}}}\n", ranks,
-            static_cast<double>(report.bytes_read) / static_cast<double>(report.bytes), report.bytes_read * 10 <= report.bytes * 11);
+  mw::print(
+      "{{\"bench\": \"checkpoint\", \"case\": \"bytes read / bytes needed, another mesh\", \"ranks\": {}, \"ratio\": {:.3f}, \"goal\": "
+      "1.1, \"holds\": {}}}\n",
+      ranks, static_cast<double>(report.bytes_read) / static_cast<double>(report.bytes), report.bytes_read * 10 <= report.bytes * 11);
   return 0;
 }

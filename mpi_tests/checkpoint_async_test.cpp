@@ -80,7 +80,8 @@ TEST(CheckpointAsync, AHandleThatIsDroppedAbandonsTheSave) {
   mw::barrier();
   EXPECT_EQ(checkpoints.steps(), std::vector<std::int64_t>{1});
   on_first([&] {
-    for (const auto& entry : std::filesystem::directory_iterator(checkpoints.folder())) EXPECT_EQ(entry.path().string().find(".tmp-"), std::string::npos) << entry.path();
+    for (const auto& entry : std::filesystem::directory_iterator(checkpoints.folder()))
+      EXPECT_EQ(entry.path().string().find(".tmp-"), std::string::npos) << entry.path();
   });
   checkpoints.save(2, Tree{{"x", mw::arange(4)}});
   EXPECT_EQ(checkpoints.load(2)["x"].shape(), (Shape{4}));
@@ -90,7 +91,8 @@ TEST(CheckpointAsync, RecipesAreMadeInTheBackground) {
   const Folder folder;
   Checkpointer checkpoints(folder / "run");
   const auto noise = mw::random::normal(mw::random::key(3), {1000, 1000});
-  auto saving = checkpoints.save_async(1, Tree{{"a", numbered({1500, 1000}, mw::int32)}, {"t", numbered({700, 900}, mw::float64).T()}, {"n", noise}});
+  auto saving =
+      checkpoints.save_async(1, Tree{{"a", numbered({1500, 1000}, mw::int32)}, {"t", numbered({700, 900}, mw::float64).T()}, {"n", noise}});
   saving.wait();
   const auto loaded = checkpoints.load(1, NamedSharding(line(P("x"))));
   EXPECT_EQ(support::wrong_numbers<std::int32_t>(loaded["a"]), 0);
@@ -102,11 +104,11 @@ TEST(CheckpointAsync, ProgressComesToItsEnd) {
   const Folder folder;
   std::int64_t calls = 0, last = -1;
   Checkpointer checkpoints(folder / "run", {.on_progress = [&](const mw::io::Progress& p) {
-    ++calls;
-    EXPECT_GE(p.done, 0);
-    EXPECT_LE(p.done, p.total);
-    last = p.total - p.done;
-  }});
+                             ++calls;
+                             EXPECT_GE(p.done, 0);
+                             EXPECT_LE(p.done, p.total);
+                             last = p.total - p.done;
+                           }});
   const auto x = some();
   auto saving = checkpoints.save_async(1, Tree{{"x", x}});
   EXPECT_EQ(saving.progress().phase, "save");

@@ -37,10 +37,11 @@ stored_step::ArrayOfStep test_array(const std::string& name, Dtype dtype, const 
 // Arrays of several layouts, one of them of several blocks a rank, neighbours in the same block, and nothing.
 stored_step::StepOfRun some_step() {
   stored_step::StepOfRun s{7, 4};
-  const auto grid = on_mesh({2, 2}, {"x", "y"}, P("x", "y")), columns = on_mesh({4}, {"x"}, P(nullptr, "x")), half = on_mesh({2, 2}, {"x", "y"}, P("y"));
-  s.arrays = {test_array("grid", Dtype::float32, {13, 22, 3}, grid),   test_array("wide", Dtype::int16, {4100, 2300}, columns),
-              test_array("deep", Dtype::float64, {3, 5, 7, 11}, grid), test_array("twice", Dtype::float32, {9, 33000}, half),
-              test_array("scalar", Dtype::complex128, {}, std::nullopt), test_array("none", Dtype::bool_, {4, 0}, std::nullopt),
+  const auto grid = on_mesh({2, 2}, {"x", "y"}, P("x", "y")), columns = on_mesh({4}, {"x"}, P(nullptr, "x")),
+             half = on_mesh({2, 2}, {"x", "y"}, P("y"));
+  s.arrays = {test_array("grid", Dtype::float32, {13, 22, 3}, grid),       test_array("wide", Dtype::int16, {4100, 2300}, columns),
+              test_array("deep", Dtype::float64, {3, 5, 7, 11}, grid),     test_array("twice", Dtype::float32, {9, 33000}, half),
+              test_array("scalar", Dtype::complex128, {}, std::nullopt),   test_array("none", Dtype::bool_, {4, 0}, std::nullopt),
               test_array("everywhere", Dtype::bool_, {1001}, std::nullopt)};
   s.tree = "null";
   return s;
@@ -49,7 +50,8 @@ stored_step::StepOfRun some_step() {
 Index random_box(const Shape& shape, std::mt19937& random) {
   Index box;
   for (const auto length : shape) {
-    const auto a = std::uniform_int_distribution<std::int64_t>(0, length)(random), b = std::uniform_int_distribution<std::int64_t>(0, length)(random);
+    const auto a = std::uniform_int_distribution<std::int64_t>(0, length)(random),
+               b = std::uniform_int_distribution<std::int64_t>(0, length)(random);
     box.push_back({std::min(a, b), std::max(a, b)});
   }
   return box;
@@ -100,7 +102,8 @@ std::vector<std::string> holders(const detail::Manifest& m, const std::string& f
 }
 
 bool in_a_run(const detail::Commit::File& file, std::int64_t byte) {
-  return std::any_of(file.runs.begin(), file.runs.end(), [&](const detail::Extent& run) { return byte >= run.offset && byte < run.offset + run.bytes; });
+  return std::any_of(file.runs.begin(), file.runs.end(),
+                     [&](const detail::Extent& run) { return byte >= run.offset && byte < run.offset + run.bytes; });
 }
 
 TEST(CheckpointCommand, EveryFlippedBitIsFoundAndNamed) {
@@ -131,7 +134,8 @@ TEST(CheckpointCommand, EveryFlippedBitIsFoundAndNamed) {
       EXPECT_EQ(damage.file, name) << where;
       if (number >= 2 && in_a_run(commit.files[number - 1], byte)) {
         EXPECT_GE(damage.block, 0) << where;
-        EXPECT_TRUE(byte >= damage.offset && byte < damage.offset + damage.bytes && damage.bytes <= detail::block_bytes) << where << to_string(damage);
+        EXPECT_TRUE(byte >= damage.offset && byte < damage.offset + damage.bytes && damage.bytes <= detail::block_bytes)
+            << where << to_string(damage);
         for (const auto& array : holders(m, name, byte))
           EXPECT_NE(std::find(damage.arrays.begin(), damage.arrays.end(), array), damage.arrays.end()) << where << to_string(damage);
         EXPECT_THROW(
@@ -247,14 +251,18 @@ TEST(CheckpointCommand, StepsForOtherPrograms) {
     const auto dtype = static_cast<Dtype>(d);
     const auto x = hdf5_files::test_array({13, 6}, dtype, mw::NamedSharding(mesh, d % 2 ? P("x") : P(nullptr, "x")));
     types.emplace(std::string(mw::name(dtype)), x);
-    changed.emplace(std::string(mw::name(dtype)), mw::where(mw::greater(mw::abs(mw::astype(x, Dtype::float32)), 40.f), mw::zeros_like(x), x));
+    changed.emplace(std::string(mw::name(dtype)),
+                    mw::where(mw::greater(mw::abs(mw::astype(x, Dtype::float32)), 40.f), mw::zeros_like(x), x));
   }
   const auto replicated = hdf5_files::test_array({300, 200}, Dtype::float32, mw::NamedSharding(mesh, P()));
   const auto big = hdf5_files::test_array({1200, 1300}, Dtype::float64, mw::NamedSharding(mesh, P(nullptr, "x")));
   const auto scalar = hdf5_files::test_array({}, Dtype::float64, mw::NamedSharding(mesh, P()));
   const auto empty = hdf5_files::test_array({0, 4}, Dtype::int32, mw::NamedSharding(mesh, P()));
   const auto tree = [&](const mw::Tree::Entries& of_types, const mw::Array& last) {
-    return mw::Tree{{"params", mw::Tree(of_types)}, {"list", mw::Tree::list({mw::Tree(replicated), mw::Tree(scalar)})}, {"a/b%", mw::Tree(empty)}, {"big", mw::Tree(last)}};
+    return mw::Tree{{"params", mw::Tree(of_types)},
+                    {"list", mw::Tree::list({mw::Tree(replicated), mw::Tree(scalar)})},
+                    {"a/b%", mw::Tree(empty)},
+                    {"big", mw::Tree(last)}};
   };
   checkpoints.save(5, tree(types, big), {.metadata = R"({"rate":0.5})", .metrics = {{"loss", 0.25}}});
   checkpoints.save(6, tree(changed, mw::log(big)));

@@ -41,18 +41,21 @@ std::string words(F&& f) {
   return text;
 }
 
-#define EXPECT_SAYS(text, ...)                                                                                        \
+#define EXPECT_SAYS(text, ...) \
   for (const std::string part : {__VA_ARGS__}) EXPECT_NE((text).find(part), std::string::npos) << part << " in " << (text)
 
 TEST(CheckpointErrors, WhatDiffersBetweenFileAndWish) {
   const Folder folder;
   Checkpointer checkpoints(folder / "run");
   checkpoints.save(1, Tree{{"w", rows({8, 4})}, {"b", rows({4})}});
-  const auto load = [&](const Tree& like, mw::io::LoadOptions options = {}) { return words<CheckpointError>([&] { checkpoints.load(1, like, options); }); };
+  const auto load = [&](const Tree& like, mw::io::LoadOptions options = {}) {
+    return words<CheckpointError>([&] { checkpoints.load(1, like, options); });
+  };
   EXPECT_SAYS(load(Tree{{"w", rows({8, 4})}, {"b", rows({4})}, {"c", rows({2})}}), "c is missing", "float32[2@x]", "load(1)");
   EXPECT_SAYS(load(Tree{{"w", rows({8, 4})}}), "b float32[4@x] is in the checkpoint and not wanted");
   EXPECT_SAYS(load(Tree{{"w", rows({8, 5})}, {"b", rows({4})}}), "w is stored as float32[8@x,4], wanted float32[8@x,5]");
-  EXPECT_SAYS(load(Tree{{"w", rows({8, 4}).astype(mw::float64)}, {"b", rows({4})}}), "w is stored as float32[8@x,4], wanted float64[8@x,4]");
+  EXPECT_SAYS(load(Tree{{"w", rows({8, 4}).astype(mw::float64)}, {"b", rows({4})}}),
+              "w is stored as float32[8@x,4], wanted float64[8@x,4]");
   EXPECT_SAYS(load(Tree{{"w", rows({8, 4})}, {"b", rows({4})}}, {.paths = {"layers"}}), "nothing in `like` is below the path layers");
   EXPECT_SAYS(words<CheckpointError>([&] { checkpoints.load(7, Tree{}); }), "step_00000007");
   EXPECT_SAYS(words<CheckpointError>([&] { checkpoints.load(mw::io::Latest{}, Tree{}); }), "there is no step");
@@ -63,13 +66,15 @@ TEST(CheckpointErrors, WhatMayDiffer) {
   Checkpointer checkpoints(folder / "run");
   checkpoints.save(1, Tree{{"p", Tree{{"w", rows({8, 4})}, {"b", rows({4})}}}, {"o", rows({3})}});
   const auto other = mw::device_put(mw::full({2}, 9.0f), line(P("x")));
-  auto loaded = checkpoints.load(1, Tree{{"p", Tree{{"w", rows({8, 4}).astype(mw::float64)}, {"b", other}, {"c", other}}}}, {.missing = true, .extra = true, .convert = true});
+  auto loaded = checkpoints.load(1, Tree{{"p", Tree{{"w", rows({8, 4}).astype(mw::float64)}, {"b", other}, {"c", other}}}},
+                                 {.missing = true, .extra = true, .convert = true});
   EXPECT_EQ(loaded.report.missing, (std::vector<std::string>{"p/b", "p/c"}));
   EXPECT_EQ(loaded.report.extra, (std::vector<std::string>{"o"}));
   EXPECT_EQ(loaded.report.converted, (std::vector<std::string>{"p/w"}));
   EXPECT_EQ(support::wrong_numbers<double>(loaded["p"]["w"]), 0);
   EXPECT_EQ(loaded["p"]["b"].sum().item<float>(), 18);
-  loaded = checkpoints.load(1, Tree{{"p", Tree{{"w", other}, {"b", mw::device_put(mw::zeros({4}), line(P("x")))}}}, {"o", other}}, {.paths = {"p/b"}});
+  loaded = checkpoints.load(1, Tree{{"p", Tree{{"w", other}, {"b", mw::device_put(mw::zeros({4}), line(P("x")))}}}, {"o", other}},
+                            {.paths = {"p/b"}});
   EXPECT_EQ(support::wrong_numbers<float>(loaded["p"]["b"]), 0);
   EXPECT_EQ(loaded["o"].sum().item<float>(), 18);
 }
@@ -132,7 +137,10 @@ TEST(CheckpointErrors, DamageIsFoundAndTheStepBeforeIsTaken) {
     });
   };
   change("step_00000003/shards/00000.h5", 100000);
-  EXPECT_SAYS(words<CheckpointError>([&] { checkpoints.load(3, Tree{{"w", x}, {"b", rows({4})}}); }), "step_00000003/shards/00000.h5", "damaged", "values of", "w");
+  EXPECT_SAYS(words<CheckpointError>([&] {
+                checkpoints.load(3, Tree{{"w", x}, {"b", rows({4})}});
+              }),
+              "step_00000003/shards/00000.h5", "damaged", "values of", "w");
   change("step_00000002/COMMIT", 30);
   EXPECT_EQ(checkpoints.steps(), (std::vector<std::int64_t>{1, 3}));
   const auto loaded = checkpoints.load(checkpoints.latest(), Tree{{"w", x}, {"b", rows({4})}});

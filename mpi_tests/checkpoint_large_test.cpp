@@ -19,7 +19,9 @@ void fill(std::uint8_t* out, std::int64_t first, std::int64_t count) {
 }
 
 mw::Array made(std::int64_t length, const NamedSharding& sharding) {
-  return mw::make_array_from_callback({length}, mw::uint8, sharding, [&](const Index& box, mw::LocalArray& out) { fill(out.mutable_view<std::uint8_t>().data(), box[0].start, box.num_elements()); });
+  return mw::make_array_from_callback({length}, mw::uint8, sharding, [&](const Index& box, mw::LocalArray& out) {
+    fill(out.mutable_view<std::uint8_t>().data(), box[0].start, box.num_elements());
+  });
 }
 
 std::int64_t wrong_mebibytes(const mw::Array& x) {
@@ -40,7 +42,8 @@ std::int64_t wrong_mebibytes(const mw::Array& x) {
 TEST(CheckpointLarge, U127AndU142AroundTwoAndBeyondFourGibibytes) {
   const Folder folder;
   const auto n = mw::devices().size();
-  const NamedSharding rows(mw::make_mesh({n}, {"x"}), P("x")), backwards(mw::make_mesh({n}, {"x"}, {.devices = mw::devices().reversed()}), P("x"));
+  const NamedSharding rows(mw::make_mesh({n}, {"x"}), P("x")),
+      backwards(mw::make_mesh({n}, {"x"}, {.devices = mw::devices().reversed()}), P("x"));
   mw::io::Checkpointer checkpoints(folder / "run", {.keep = mw::io::keep_last(1)});
   std::int64_t step = 0;
   for (const std::int64_t length : {std::int64_t{2147483640} * n, std::int64_t{2147483649} * n, (std::int64_t{5} << 30) + 7}) {

@@ -27,9 +27,10 @@ TEST(CheckpointStored, DISABLED_Make) {
   const NamedSharding blocks(mw::make_mesh({2, 2}, {"x", "y"}), P("x", "y"));
   Tree arrays;
   for (const auto dtype : all_dtypes()) arrays.set(std::string(name(dtype)), test_array(shape, dtype, blocks));
-  mw::io::Checkpointer(stored).save(1, Tree{{"arrays", arrays},
-                                            {"odd/name %", mw::device_put(mw::arange(5), NamedSharding(blocks.mesh(), P()))},
-                                            {"list", Tree::list({2.5, Tree::tuple({true, Tree{}}), mw::zeros({0, 3}, mw::int8)})}},
+  mw::io::Checkpointer(stored).save(1,
+                                    Tree{{"arrays", arrays},
+                                         {"odd/name %", mw::device_put(mw::arange(5), NamedSharding(blocks.mesh(), P()))},
+                                         {"list", Tree::list({2.5, Tree::tuple({true, Tree{}}), mw::zeros({0, 3}, mw::int8)})}},
                                     {.metadata = R"({"epoch": 3})", .metrics = {{"loss", 0.25}}});
 }
 
@@ -44,11 +45,13 @@ TEST(CheckpointStored, IsReadAsItWasSaved) {
     const auto x = loaded["arrays"][std::string(name(dtype))];
     EXPECT_EQ(x.dtype(), dtype);
     ASSERT_EQ(x.shape(), shape);
-    const auto wrong = mw::visit(dtype, [&](auto tag) { return wrong_values<typename decltype(tag)::type>(x.addressable_data(0), shape, Index::whole(shape)); });
+    const auto wrong = mw::visit(
+        dtype, [&](auto tag) { return wrong_values<typename decltype(tag)::type>(x.addressable_data(0), shape, Index::whole(shape)); });
     EXPECT_EQ(wrong, 0) << name(dtype);
     const auto split = checkpoints.load_array(1, "arrays/" + std::string(name(dtype)), NamedSharding(mw::make_mesh({n}, {"x"}), P("x")));
     for (const auto& shard : split.addressable_shards()) {
-      const auto wrong_here = mw::visit(dtype, [&](auto tag) { return wrong_values<typename decltype(tag)::type>(shard.data(), shape, shard.index()); });
+      const auto wrong_here =
+          mw::visit(dtype, [&](auto tag) { return wrong_values<typename decltype(tag)::type>(shard.data(), shape, shard.index()); });
       EXPECT_EQ(wrong_here, 0) << name(dtype);
     }
   }

@@ -101,7 +101,8 @@ TEST(Checkpoint, RandomPlacements) {
     }
     checkpoints.save(round, tree);
     const auto loaded = checkpoints.load(round, like);
-    for (int leaf = 0; leaf < 4; ++leaf) EXPECT_EQ(support::wrong_numbers<std::int32_t>(loaded[std::to_string(leaf)]), 0) << round << " " << leaf;
+    for (int leaf = 0; leaf < 4; ++leaf)
+      EXPECT_EQ(support::wrong_numbers<std::int32_t>(loaded[std::to_string(leaf)]), 0) << round << " " << leaf;
   }
 }
 
@@ -145,11 +146,15 @@ TEST(Checkpoint, SeveralMeshesInOneTree) {
   const Folder folder;
   Checkpointer checkpoints(folder / "run");
   const auto n = mw::devices().size();
-  const NamedSharding first(mw::make_mesh({(n + 1) / 2}, {"x"}), P("x")), last(mw::make_mesh({1}, {"x"}, {.devices = mw::devices().last(1)}), P());
-  const Tree tree{{"a", mw::device_put(numbered({9, 2}, mw::int64), first)}, {"b", mw::device_put(numbered({5}, mw::int64), last)}, {"c", numbered({7}, mw::int64)}};
+  const NamedSharding first(mw::make_mesh({(n + 1) / 2}, {"x"}), P("x")),
+      last(mw::make_mesh({1}, {"x"}, {.devices = mw::devices().last(1)}), P());
+  const Tree tree{{"a", mw::device_put(numbered({9, 2}, mw::int64), first)},
+                  {"b", mw::device_put(numbered({5}, mw::int64), last)},
+                  {"c", numbered({7}, mw::int64)}};
   checkpoints.save(1, tree);
-  const auto loaded = checkpoints.load(1, Tree{{"a", mw::device_put(mw::zeros({9, 2}, mw::int64), last)}, {"b", mw::zeros({5}, mw::int64)},
-                                              {"c", mw::device_put(mw::zeros({7}, mw::int64), first)}});
+  const auto loaded = checkpoints.load(1, Tree{{"a", mw::device_put(mw::zeros({9, 2}, mw::int64), last)},
+                                               {"b", mw::zeros({5}, mw::int64)},
+                                               {"c", mw::device_put(mw::zeros({7}, mw::int64), first)}});
   EXPECT_EQ(support::wrong_numbers<std::int64_t>(loaded["a"]), 0);
   EXPECT_EQ(support::wrong_numbers<std::int64_t>(loaded["c"]), 0);
   expect_same(loaded["b"], tree["b"], "b");

@@ -138,9 +138,13 @@ TEST(Hdf5Append, CompressedBigEndianAndToALargestLength) {
   expect_test_values(read(file, "/x", line(P("x"))), {26, 9}, Dtype::float64, line(P("x")));
   append(file, "/limited", slab({12, 9}, Dtype::int32, 0, 5, 12, line(P("x"))));
   expect_test_values(read(file, "/limited", line(P("x"))), {12, 9}, Dtype::int32, line(P("x")));
-  EXPECT_HAS(error_everywhere<mw::CheckpointError>([&] { append(file, "/limited", slab({13, 9}, Dtype::int32, 0, 12, 13, line(P()))); }),
+  EXPECT_HAS(error_everywhere<mw::CheckpointError>([&] {
+               append(file, "/limited", slab({13, 9}, Dtype::int32, 0, 12, 13, line(P())));
+             }),
              "the dataset int32[12,9] cannot grow to 13 along axis 0: 12 is its largest length there");
-  EXPECT_HAS(error_everywhere<mw::CheckpointError>([&] { append(file, "/x", slab({26, 10}, Dtype::float64, 1, 9, 10, line(P())), 1); }),
+  EXPECT_HAS(error_everywhere<mw::CheckpointError>([&] {
+               append(file, "/x", slab({26, 10}, Dtype::float64, 1, 9, 10, line(P())), 1);
+             }),
              "9 is its largest length there");
 }
 

@@ -156,7 +156,9 @@ TEST(Npy, BoxesAndSteps) {
         EXPECT_EQ(wrong, 0);
       }
     }
-    EXPECT_HAS(error_everywhere<mw::IndexError>([&] { read_npy(file, {.box = {{0, 301}, {0, 40}}}); }),
+    EXPECT_HAS(error_everywhere<mw::IndexError>([&] {
+                 read_npy(file, {.box = {{0, 301}, {0, 40}}});
+               }),
                "axis 0 has [0:301] of 300; stored is int32[300,40]");
     mw::barrier();
   }
@@ -307,7 +309,7 @@ TEST(Npy, WhatCannotBeWritten) {
   unchanged();
   write_npy(file, big);
   expect_test_values(read_npy(file, line(P("x"))), {64 * n, 1024}, Dtype::float32, line(P("x")));
-  struct stat status{};
+  struct stat status {};
   ASSERT_EQ(::stat(file.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0640u);
   write_npy(file, mw::arange(100000));

@@ -33,7 +33,9 @@ std::string words(F&& f) {
 
 #define EXPECT_SAYS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (part) << " in " << (text)
 
-std::string index_of(const Checkpointer& checkpoints, std::int64_t step) { return fmt::format("{}/step_{:08d}/index.h5", checkpoints.folder(), step); }
+std::string index_of(const Checkpointer& checkpoints, std::int64_t step) {
+  return fmt::format("{}/step_{:08d}/index.h5", checkpoints.folder(), step);
+}
 
 // (0,0) arrays divided by zero.
 TEST(UserCases, U054_EmptyArraysKeepTheirShapes) {
@@ -41,7 +43,9 @@ TEST(UserCases, U054_EmptyArraysKeepTheirShapes) {
   const Folder folder;
   Checkpointer checkpoints(folder / "run");
   const NamedSharding rows(line(4), P("x")), columns(line(4), P(nullptr, "x"));
-  Tree tree{{"a", mw::device_put(mw::zeros({0, 0}), rows)}, {"b", mw::device_put(mw::zeros({0, 5}), columns)}, {"c", mw::device_put(mw::zeros({8, 0}), rows)}};
+  Tree tree{{"a", mw::device_put(mw::zeros({0, 0}), rows)},
+            {"b", mw::device_put(mw::zeros({0, 5}), columns)},
+            {"c", mw::device_put(mw::zeros({8, 0}), rows)}};
   checkpoints.save(1, tree);
   const auto loaded = checkpoints.load(1, tree);
   EXPECT_EQ(loaded["a"].shape(), (Shape{0, 0}));
@@ -56,8 +60,10 @@ TEST(UserCases, U122_RanksWithNothingToWrite) {
   const Folder folder;
   Checkpointer checkpoints(folder / "run");
   const NamedSharding all(line(4), P("x")), some(make_mesh({2}, {"x"}, {.devices = {1, 3}}), P("x"));
-  const Tree tree{{"empty", mw::device_put(mw::zeros({0, 4}), all)}, {"scalar", mw::device_put(mw::asarray(7.5), NamedSharding(line(4), P()))},
-                  {"some", mw::device_put(numbered({8}, mw::int32), some)}, {"short", mw::device_put(numbered({3}, mw::int32), all)}};
+  const Tree tree{{"empty", mw::device_put(mw::zeros({0, 4}), all)},
+                  {"scalar", mw::device_put(mw::asarray(7.5), NamedSharding(line(4), P()))},
+                  {"some", mw::device_put(numbered({8}, mw::int32), some)},
+                  {"short", mw::device_put(numbered({3}, mw::int32), all)}};
   EXPECT_EQ(checkpoints.save(1, tree).bytes, 4 + 8 * 4 + 3 * 4);
   const auto loaded = checkpoints.load(1, tree);
   EXPECT_EQ(loaded["scalar"].item<float>(), 7.5f);
@@ -98,7 +104,8 @@ TEST(UserCases, U126_ManySavesReadBackWhole) {
   std::int64_t wrong = 0;
   for (std::int64_t step = 0; step < 10; ++step) {
     for (const auto& spec : {P("x"), P(nullptr, "x")}) {
-      checkpoints.save(step, Tree{{"w", mw::device_put(numbered({42, 39}, mw::float64), NamedSharding(line(3), spec))}}, {.overwrite = true});
+      checkpoints.save(step, Tree{{"w", mw::device_put(numbered({42, 39}, mw::float64), NamedSharding(line(3), spec))}},
+                       {.overwrite = true});
       wrong += wrong_numbers<double>(checkpoints.load(step, NamedSharding(line(3), P()))["w"]);
     }
   }
@@ -151,7 +158,8 @@ TEST(UserCases, U133_OtherNumbersOfDevices) {
       EXPECT_EQ(wrong_numbers<float>(w), 0) << n;
     }
   const auto w = checkpoints.load(1, NamedSharding(line(3), P("x")))["w"];
-  for (const auto& shard : w.addressable_shards()) EXPECT_EQ(shard.data().view<float>()(0, 0), 192.0f * static_cast<float>(shard.device().id));
+  for (const auto& shard : w.addressable_shards())
+    EXPECT_EQ(shard.data().view<float>()(0, 0), 192.0f * static_cast<float>(shard.device().id));
 }
 
 // A larger model was filled in part, without a word.
@@ -159,7 +167,10 @@ TEST(UserCases, U134_LeavesThatAreMissingOrExtra) {
   const Folder folder;
   Checkpointer checkpoints(folder / "run");
   checkpoints.save(1, Tree{{"w", mw::arange(4)}, {"b", mw::arange(2)}});
-  EXPECT_SAYS(words<mw::CheckpointError>([&] { checkpoints.load(1, Tree{{"w", mw::arange(4)}, {"b", mw::arange(2)}, {"c", mw::arange(3)}}); }), "c is missing");
+  EXPECT_SAYS(words<mw::CheckpointError>([&] {
+                checkpoints.load(1, Tree{{"w", mw::arange(4)}, {"b", mw::arange(2)}, {"c", mw::arange(3)}});
+              }),
+              "c is missing");
   EXPECT_SAYS(words<mw::CheckpointError>([&] { checkpoints.load(1, Tree{{"w", mw::arange(4)}}); }), "b int32[2] is in the checkpoint");
   EXPECT_EQ(checkpoints.load(1, Tree{{"w", mw::zeros({4}, mw::int32)}}, {.extra = true})["w"].sum().item<std::int32_t>(), 6);
 }
@@ -182,7 +193,8 @@ TEST(UserCases, U137_DevicesWithoutAPart) {
   const Folder folder;
   Checkpointer checkpoints(folder / "run");
   checkpoints.save(1, Tree{{"w", mw::device_put(numbered({6}, mw::int32), NamedSharding(line(2), P("x")))}});
-  for (const auto& target : {NamedSharding(line(3), P("x")), NamedSharding(line(4), P("x")), NamedSharding(line(4), P()), NamedSharding(line(mw::devices().size()), P("x"))})
+  for (const auto& target : {NamedSharding(line(3), P("x")), NamedSharding(line(4), P("x")), NamedSharding(line(4), P()),
+                             NamedSharding(line(mw::devices().size()), P("x"))})
     EXPECT_EQ(wrong_numbers<std::int32_t>(checkpoints.load(1, target)["w"]), 0);
 }
 
@@ -213,7 +225,8 @@ TEST(UserCases, U139_NoKeyDependsOnTheNumberOfRanks) {
   NEED_DEVICES(4);
   const Folder folder;
   Checkpointer checkpoints(folder / "run");
-  checkpoints.save(1, Tree{{"layers", Tree::list({Tree{{"w", mw::device_put(numbered({10}, mw::int32), NamedSharding(line(2), P("x")))}}})}, {"step", 7}});
+  checkpoints.save(1, Tree{{"layers", Tree::list({Tree{{"w", mw::device_put(numbered({10}, mw::int32), NamedSharding(line(2), P("x")))}}})},
+                           {"step", 7}});
   for (const std::int64_t n : {4, 1}) {
     const auto loaded = checkpoints.load(1, NamedSharding(line(n), P()));
     EXPECT_EQ(wrong_numbers<std::int32_t>(loaded["layers"][0]["w"]), 0);

@@ -20,7 +20,8 @@ class Folder {
  public:
   Folder() {
     const char* wanted = std::getenv("MESHWISE_BENCH_FOLDER");
-    std::string path = ((wanted ? std::filesystem::path(wanted) : std::filesystem::temp_directory_path()) / "meshwise-bench.XXXXXX").string();
+    std::string path =
+        ((wanted ? std::filesystem::path(wanted) : std::filesystem::temp_directory_path()) / "meshwise-bench.XXXXXX").string();
     if (meshwise::process_index() == 0 && ::mkdtemp(path.data()) == nullptr) path.clear();
     MPI_Bcast(path.data(), static_cast<int>(path.size()), MPI_CHAR, 0, MPI_COMM_WORLD);
     path_ = path;
@@ -52,7 +53,8 @@ inline void raw_write(const std::string& path, const meshwise::LocalArray& value
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
   must(file >= 0, "cannot create a raw file");
   for (std::int64_t done = 0; done < values.nbytes();) {
-    const auto written = ::write(file, values.data() + done, static_cast<std::size_t>(std::min<std::int64_t>(values.nbytes() - done, 4 << 20)));
+    const auto written =
+        ::write(file, values.data() + done, static_cast<std::size_t>(std::min<std::int64_t>(values.nbytes() - done, 4 << 20)));
     must(written > 0, "cannot write a raw file");
     done += written;
   }

@@ -124,12 +124,16 @@ class Damage : public testing::Test {
     try {
       const auto loaded = checkpoints.load(2, target);
       const auto wrong = faults::wrong(loaded, 2);
-      if (want != Want::no_crash) { EXPECT_EQ(wrong, ""); }
+      if (want != Want::no_crash) {
+        EXPECT_EQ(wrong, "");
+      }
       EXPECT_NE(want, Want::report) << "nobody noticed";
       ++harmless;
     } catch (const mw::Error& error) {
       EXPECT_NE(want, Want::right) << error.what();
-      if (want == Want::report) { EXPECT_NE(std::string(error.what()).find(name), std::string::npos) << error.what(); }
+      if (want == Want::report) {
+        EXPECT_NE(std::string(error.what()).find(name), std::string::npos) << error.what();
+      }
       ++reported;
     }
     alarm(0);
@@ -140,7 +144,7 @@ class Damage : public testing::Test {
     on_first([&] {
       const auto report = mw::detail::verify_step(step_folder);
       const auto names_it = [&](const auto& damage) { return to_string(damage).find(name) != std::string::npos; };
-      EXPECT_TRUE(std::any_of(report.damage.begin(), report.damage.end(), names_it)) 
+      EXPECT_TRUE(std::any_of(report.damage.begin(), report.damage.end(), names_it))
           << what << ": verification reports " << report.damage.size() << " other things";
     });
   }
@@ -189,7 +193,8 @@ TEST_F(Damage, SingleBits) {
     }
     const auto& runs = values[file];
     const auto offset = static_cast<std::int64_t>(at);
-    const bool is_value = std::any_of(runs.begin(), runs.end(), [&](const auto& run) { return offset >= run.first && offset < run.second; });
+    const bool is_value =
+        std::any_of(runs.begin(), runs.end(), [&](const auto& run) { return offset >= run.first && offset < run.second; });
     const auto bit = below(8);
     const auto flip = [&] {
       const int descriptor = ::open((step_folder + "/" + names[file]).c_str(), O_RDWR | O_CLOEXEC);
@@ -272,7 +277,9 @@ TEST_F(Damage, MissingAndExchanged) {
 
 // A step's folder under another step's name is not that step.
 TEST_F(Damage, StepsExchanged) {
-  const auto exchange = [&] { fs::rename(step_folder, root + "/x"), fs::rename(other_folder, step_folder), fs::rename(root + "/x", other_folder); };
+  const auto exchange = [&] {
+    fs::rename(step_folder, root + "/x"), fs::rename(other_folder, step_folder), fs::rename(root + "/x", other_folder);
+  };
   on_first(exchange);
   judge("another step's folder", "step", Want::report);
   judge_verified("another step's folder", "step");
@@ -291,20 +298,41 @@ TEST_F(Damage, MovedFolder) {
 /// One of the things that are not there: for any place of a JSON text.
 json nasty(std::uint64_t k) {
   using std::numeric_limits;
-  const std::vector<json> all{nullptr, -1, 0, 1, std::int64_t{1} << 62, numeric_limits<std::int64_t>::min(), numeric_limits<std::uint64_t>::max(), 1e300, 0.5,
-                              true, "", "..", "/etc/passwd", std::string(5000, 'x'), json::array(), json::object(), json::array({1, 2, 3}),
-                              json{{"file", 1}}, "\xff\xfe"};
+  const std::vector<json> all{nullptr,
+                              -1,
+                              0,
+                              1,
+                              std::int64_t{1} << 62,
+                              numeric_limits<std::int64_t>::min(),
+                              numeric_limits<std::uint64_t>::max(),
+                              1e300,
+                              0.5,
+                              true,
+                              "",
+                              "..",
+                              "/etc/passwd",
+                              std::string(5000, 'x'),
+                              json::array(),
+                              json::object(),
+                              json::array({1, 2, 3}),
+                              json{{"file", 1}},
+                              "\xff\xfe"};
   return all[k % all.size()];
 }
 
 /// Any one value in it replaced, or an entry gone, or doubled.
 void spoil(json& j, std::mt19937_64& random) {
   auto* at = &j;
-  while (at->is_structured() && !at->empty() && random() % 8 != 0) at = &*std::next(at->begin(), static_cast<std::ptrdiff_t>(random() % at->size()));
-  if (at->is_array() && !at->empty() && random() % 3 == 0) at->erase(random() % at->size());
-  else if (at->is_array() && !at->empty() && random() % 2 == 0) at->push_back((*at)[0]);
-  else if (at->is_number_integer() && random() % 2 == 0) *at = at->get<std::int64_t>() + static_cast<std::int64_t>(random() % 3) - 1;
-  else *at = nasty(random());
+  while (at->is_structured() && !at->empty() && random() % 8 != 0)
+    at = &*std::next(at->begin(), static_cast<std::ptrdiff_t>(random() % at->size()));
+  if (at->is_array() && !at->empty() && random() % 3 == 0)
+    at->erase(random() % at->size());
+  else if (at->is_array() && !at->empty() && random() % 2 == 0)
+    at->push_back((*at)[0]);
+  else if (at->is_number_integer() && random() % 2 == 0)
+    *at = at->get<std::int64_t>() + static_cast<std::int64_t>(random() % 3) - 1;
+  else
+    *at = nasty(random());
 }
 
 std::string text_of(const json& j) { return j.dump(-1, ' ', false, json::error_handler_t::ignore); }
@@ -313,11 +341,20 @@ void spoil_bytes(std::string& text, std::mt19937_64& random) {
   for (auto n = 1 + random() % 4; n-- > 0 && !text.empty();) {
     const auto at = random() % text.size();
     switch (random() % 5) {
-      case 0: text[at] = static_cast<char>(random()); break;
-      case 1: text.erase(at, 1 + random() % 20); break;
-      case 2: text.insert(at, text.substr(random() % text.size(), random() % 50)); break;
-      case 3: text.insert(at, std::string(random() % 3 == 0 ? 100000 : 3, '[')); break;
-      default: text[at] = static_cast<char>('0' + random() % 10);
+      case 0:
+        text[at] = static_cast<char>(random());
+        break;
+      case 1:
+        text.erase(at, 1 + random() % 20);
+        break;
+      case 2:
+        text.insert(at, text.substr(random() % text.size(), random() % 50));
+        break;
+      case 3:
+        text.insert(at, std::string(random() % 3 == 0 ? 100000 : 3, '['));
+        break;
+      default:
+        text[at] = static_cast<char>('0' + random() % 10);
     }
   }
 }
@@ -369,8 +406,8 @@ TEST_F(Damage, MadeUpIndexes) {
     if (trial % 4 == 0) {
       // Numbers of boxes and checksums.
       const auto [at, size] = place(trial % 8 == 0 ? "boxes" : "ranges");
-      const std::int64_t values[] = {-1, 0, 1, 7, 1 << 20, std::int64_t{1} << 62, std::numeric_limits<std::int64_t>::max(),
-                                     std::numeric_limits<std::int64_t>::min()};
+      const std::int64_t values[] = {
+          -1, 0, 1, 7, 1 << 20, std::int64_t{1} << 62, std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()};
       const auto value = values[below(std::size(values))];
       if (size >= 8) std::memcpy(bytes.data() + at + 8 * below(size / 8), &value, 8);
     } else if (trial % 4 == 1) {

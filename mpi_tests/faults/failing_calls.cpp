@@ -119,7 +119,8 @@ Fate fate(Kind kind, const std::string& path) {
   auto& s = state();
   const std::lock_guard lock(s.mutex);
   const auto& folder = s.order.folder;
-  if (folder.empty() || path.compare(0, folder.size(), folder) != 0 || (path.size() > folder.size() && path[folder.size()] != '/')) return {};
+  if (folder.empty() || path.compare(0, folder.size(), folder) != 0 || (path.size() > folder.size() && path[folder.size()] != '/'))
+    return {};
   const long of_kind = s.calls[kind]++, of_any = s.calls[any]++;
   if (s.order.what == nothing || (s.order.kind != kind && s.order.kind != any)) return {};
   if (s.order.number >= 0 && s.order.number != (s.order.kind == any ? of_any : of_kind)) return {};
@@ -145,7 +146,7 @@ int open_at(int folder, const char* path, int flags, mode_t mode) {
 // Only with these flags is there a mode to read.
 #define MODE_OF(flags)                                              \
   mode_t mode = 0;                                                  \
-  if (((flags) & O_CREAT) != 0 || ((flags) & O_TMPFILE) == O_TMPFILE) { \
+  if (((flags)&O_CREAT) != 0 || ((flags)&O_TMPFILE) == O_TMPFILE) { \
     va_list list;                                                   \
     va_start(list, flags);                                          \
     mode = va_arg(list, mode_t);                                    \
@@ -230,7 +231,9 @@ ssize_t pread(int descriptor, void* bytes, size_t count, off_t at) {
 ssize_t pread64(int descriptor, void* bytes, size_t count, off64_t at) { return pread(descriptor, bytes, count, at); }
 
 int fallocate(int descriptor, int mode, off_t at, off_t bytes) { return plain(fallocate_call, descriptor, SYS_fallocate, mode, at, bytes); }
-int fallocate64(int descriptor, int mode, off64_t at, off64_t bytes) { return plain(fallocate_call, descriptor, SYS_fallocate, mode, at, bytes); }
+int fallocate64(int descriptor, int mode, off64_t at, off64_t bytes) {
+  return plain(fallocate_call, descriptor, SYS_fallocate, mode, at, bytes);
+}
 int posix_fallocate(int descriptor, off_t at, off_t bytes) { return fallocate(descriptor, 0, at, bytes) == 0 ? 0 : errno; }
 int posix_fallocate64(int descriptor, off64_t at, off64_t bytes) { return posix_fallocate(descriptor, at, bytes); }
 int ftruncate(int descriptor, off_t bytes) noexcept { return plain(truncate_call, descriptor, SYS_ftruncate, bytes); }
@@ -243,7 +246,9 @@ int sync_file_range(int descriptor, off64_t at, off64_t bytes, unsigned flags) {
 }
 
 int rename(const char* from, const char* to) noexcept { return rename_at(AT_FDCWD, from, AT_FDCWD, to, 0); }
-int renameat(int from_folder, const char* from, int to_folder, const char* to) noexcept { return rename_at(from_folder, from, to_folder, to, 0); }
+int renameat(int from_folder, const char* from, int to_folder, const char* to) noexcept {
+  return rename_at(from_folder, from, to_folder, to, 0);
+}
 int renameat2(int from_folder, const char* from, int to_folder, const char* to, unsigned flags) noexcept {
   return rename_at(from_folder, from, to_folder, to, flags);
 }

@@ -66,7 +66,9 @@ class Failures : public testing::Test {
   void expect(mw::io::Checkpointer& checkpoints, const std::vector<std::int64_t>& steps) {
     EXPECT_EQ(checkpoints.steps(), steps);
     for (const auto step : steps) EXPECT_EQ(faults::wrong(checkpoints.load(step, faults::like(8)), step), "") << "step " << step;
-    if (mw::process_index() == 0) { EXPECT_EQ(faults::leftovers(root), ""); }
+    if (mw::process_index() == 0) {
+      EXPECT_EQ(faults::leftovers(root), "");
+    }
   }
 
   /// One failure. What comes behind the commit, and what is only for people, may fail without a word.
@@ -76,7 +78,8 @@ class Failures : public testing::Test {
     mw::io::Checkpointer checkpoints(root, {.keep = mw::io::keep_last(2)});
     scenario.prepare(checkpoints);
     mw::barrier();
-    meshwise_test_fail(folder.path().c_str(), mw::process_index() == rank ? (call + ":" + std::to_string(number) + ":" + what).c_str() : "");
+    meshwise_test_fail(folder.path().c_str(),
+                       mw::process_index() == rank ? (call + ":" + std::to_string(number) + ":" + what).c_str() : "");
     const auto start = Clock::now();
     const auto words = thrown_by([&] { scenario.act(checkpoints); });
     EXPECT_LT(Clock::now() - start, soon);
@@ -86,11 +89,15 @@ class Failures : public testing::Test {
     EXPECT_NE(failed, "") << "the call was not made";
     EXPECT_EQ(words, from(0, words)) << "ranks have other words";
     const bool goes_on = what == "EINTR" || what == "short";
-    if (goes_on) { EXPECT_EQ(words, "") << failed; }
+    if (goes_on) {
+      EXPECT_EQ(words, "") << failed;
+    }
     const auto path = failed.substr(failed.find(' ') + 1);
-    const bool cleaning = scenario.cleans_up && call == "open" && (path.ends_with("/shards") || path.find('/', path.find(".tmp-")) == std::string::npos);
+    const bool cleaning =
+        scenario.cleans_up && call == "open" && (path.ends_with("/shards") || path.find('/', path.find(".tmp-")) == std::string::npos);
     const bool leaves = path.find(".deleting-") != std::string::npos, reads = call == "open" || call == "read";
-    const bool retiring = leaves || (reads && (path == root || (path.starts_with(root + "/step_") && path.find(".tmp-") == std::string::npos)));
+    const bool retiring =
+        leaves || (reads && (path == root || (path.starts_with(root + "/step_") && path.find(".tmp-") == std::string::npos)));
     const bool may_be_silent = cleaning || retiring || path.ends_with("/latest") || path.ends_with("/.lock");
     if (words.empty()) {
       tolerated += goes_on ? 0 : 1;
@@ -117,7 +124,8 @@ class Failures : public testing::Test {
       meshwise_test_fail(folder.path().c_str(), "");
       scenario.act(checkpoints);
       for (int rank = 0; rank < mw::process_count(); ++rank)
-        for (std::size_t c = 0; c < calls.size(); ++c) counts[static_cast<std::size_t>(rank)][c] = from(rank, meshwise_test_calls(calls[c].c_str()));
+        for (std::size_t c = 0; c < calls.size(); ++c)
+          counts[static_cast<std::size_t>(rank)][c] = from(rank, meshwise_test_calls(calls[c].c_str()));
       expect(checkpoints, scenario.after);
     }
     for (int rank = 0; rank < mw::process_count(); ++rank)
@@ -137,12 +145,19 @@ class Failures : public testing::Test {
   const std::vector<std::string> ways{"ENOSPC", "EIO", "EDQUOT", "EACCES", "EINTR", "short"};
 
   Scenario saving(const std::string& name, bool async) {
-    return {name, [this](auto& checkpoints) { checkpoints.save(1, tree(1)); checkpoints.save(2, tree(2)); },
-            [this, async](auto& checkpoints) {
-              if (async) checkpoints.save_async(3, tree(3)).wait();
-              else checkpoints.save(3, tree(3));
+    return {name,
+            [this](auto& checkpoints) {
+              checkpoints.save(1, tree(1));
+              checkpoints.save(2, tree(2));
             },
-            {1, 2}, {2, 3}};
+            [this, async](auto& checkpoints) {
+              if (async)
+                checkpoints.save_async(3, tree(3)).wait();
+              else
+                checkpoints.save(3, tree(3));
+            },
+            {1, 2},
+            {2, 3}};
   }
 };
 
@@ -156,29 +171,48 @@ TEST_F(Failures, FirstSave) {
 
 // A step that is there is replaced, by the same: at no time is there neither.
 TEST_F(Failures, Overwrite) {
-  run({"overwrite", [this](auto& checkpoints) { checkpoints.save(1, tree(1)); },
-       [this](auto& checkpoints) { checkpoints.save(1, tree(1), {.overwrite = true}); }, {1}, {1}, false, true}, changing, ways);
+  run({"overwrite",
+       [this](auto& checkpoints) { checkpoints.save(1, tree(1)); },
+       [this](auto& checkpoints) { checkpoints.save(1, tree(1), {.overwrite = true}); },
+       {1},
+       {1},
+       false,
+       true},
+      changing, ways);
 }
 
 TEST_F(Failures, Remove) {
-  run({"remove", [this](auto& checkpoints) { checkpoints.save(1, tree(1)); checkpoints.save(2, tree(2)); },
-       [](auto& checkpoints) { checkpoints.remove(2); }, {1, 2}, {1}}, changing, {"EIO", "EINTR"});
+  run({"remove",
+       [this](auto& checkpoints) {
+         checkpoints.save(1, tree(1));
+         checkpoints.save(2, tree(2));
+       },
+       [](auto& checkpoints) { checkpoints.remove(2); },
+       {1, 2},
+       {1}},
+      changing, {"EIO", "EINTR"});
 }
 
 // A step is not taken for none because its record could not be read for once.
 TEST_F(Failures, SaveOfAStepThatIsThere) {
-  run({"save again", [this](auto& checkpoints) { checkpoints.save(1, tree(1)); },
+  run({"save again",
+       [this](auto& checkpoints) { checkpoints.save(1, tree(1)); },
        [this](auto& checkpoints) {
          const auto words = thrown_by([&] { checkpoints.save(1, tree(2)); });
          EXPECT_NE(words, "");
          EXPECT_EQ(faults::wrong(checkpoints.load(1, faults::like(8)), 1), "");
        },
-       {1}, {1}}, {"open", "read"}, {"EIO", "EACCES", "EINTR"});
+       {1},
+       {1}},
+      {"open", "read"}, {"EIO", "EACCES", "EINTR"});
 }
 
 TEST_F(Failures, Load) {
-  run({"load", [this](auto& checkpoints) { checkpoints.save(1, tree(1)); },
-       [](auto& checkpoints) { EXPECT_EQ(faults::wrong(checkpoints.load(1, faults::like(9)), 1), ""); }, {1}, {1}},
+  run({"load",
+       [this](auto& checkpoints) { checkpoints.save(1, tree(1)); },
+       [](auto& checkpoints) { EXPECT_EQ(faults::wrong(checkpoints.load(1, faults::like(9)), 1), ""); },
+       {1},
+       {1}},
       reading, {"EIO", "EACCES", "EINTR", "short"});
 }
 

@@ -25,13 +25,22 @@ struct Leaf {
 /// Local. What the tree's leaves are, in flattening order. MESHWISE_TEST_ROWS: of the largest, 512 bytes a row.
 inline std::vector<Leaf> leaves() {
   const char* const rows = std::getenv("MESHWISE_TEST_ROWS");
-  return {{{rows == nullptr ? 300 : std::atoll(rows), 64}, mw::float64}, {{}, mw::int32}, {{33, 17}, mw::bfloat16}, {{0, 4}, mw::float64}, {{257}, mw::int64},
-          {{12, 7}, mw::bool_}, {{5, 3, 4}, mw::complex64}, {{160, 24}, mw::float32}};
+  return {{{rows == nullptr ? 300 : std::atoll(rows), 64}, mw::float64},
+          {{}, mw::int32},
+          {{33, 17}, mw::bfloat16},
+          {{0, 4}, mw::float64},
+          {{257}, mw::int64},
+          {{12, 7}, mw::bool_},
+          {{5, 3, 4}, mw::complex64},
+          {{160, 24}, mw::float32}};
 }
 
 inline mw::Tree with_leaves(const std::vector<mw::Array>& x) {
-  return mw::Tree{{"big", x[0]}, {"count", x[1]}, {"params", mw::Tree{{"half", x[2]}, {"none", x[3]}}},
-                  {"state", mw::Tree::list({x[4], x[5]})}, {"z", mw::Tree::tuple({x[6], x[7]})}};
+  return mw::Tree{{"big", x[0]},
+                  {"count", x[1]},
+                  {"params", mw::Tree{{"half", x[2]}, {"none", x[3]}}},
+                  {"state", mw::Tree::list({x[4], x[5]})},
+                  {"z", mw::Tree::tuple({x[6], x[7]})}};
 }
 
 /// Local. The bytes of one element (splitmix64), the first `size` of them.
@@ -101,7 +110,8 @@ inline std::string wrong(const mw::Tree& tree, std::int64_t step) {
   if (arrays.size() != wanted.size()) return "the number of leaves";
   for (std::size_t array = 0; array < wanted.size(); ++array) {
     const auto& leaf = wanted[array];
-    if (!(arrays[array].shape() == leaf.shape) || arrays[array].dtype() != leaf.dtype) return "leaf " + std::to_string(array) + " is another array";
+    if (!(arrays[array].shape() == leaf.shape) || arrays[array].dtype() != leaf.dtype)
+      return "leaf " + std::to_string(array) + " is another array";
     for (const auto& shard : arrays[array].addressable_shards()) {
       const auto dense = shard.data().contiguous();
       const auto size = mw::itemsize(leaf.dtype);

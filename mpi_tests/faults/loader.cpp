@@ -13,7 +13,8 @@ int main(int argc, char** argv) {
   try {
     mw::io::Checkpointer checkpoints(argv[1]);
     if (!faults::all_right(mw::process_index() == 0 ? faults::leftovers(checkpoints.folder()) : "")) return 1;
-    const auto newest = faults::check_steps(checkpoints, std::stoull(argv[2]), std::stoll(argv[3]), std::numeric_limits<std::int64_t>::max());
+    const auto newest =
+        faults::check_steps(checkpoints, std::stoull(argv[2]), std::stoll(argv[3]), std::numeric_limits<std::int64_t>::max());
     if (newest == -2) return 1;
     if (mw::process_index() == 0) std::printf("found step %lld\n", static_cast<long long>(newest));
     return 0;

@@ -81,7 +81,8 @@ TEST_F(Places, Links) {
   expect_works(folder.path() + "/link");
   EXPECT_TRUE(fs::exists(folder.path() + "/real/step_00000001/COMMIT"));
   expect_works(folder.path() + "/link/../link/run/");
-  for (const auto* name : {"/dangling", "/loop"}) expect_error(folder.path() + name, [&] { mw::io::Checkpointer(folder.path() + name).save(1, tree(1)); });
+  for (const auto* name : {"/dangling", "/loop"})
+    expect_error(folder.path() + name, [&] { mw::io::Checkpointer(folder.path() + name).save(1, tree(1)); });
 }
 
 TEST_F(Places, RelativeToAFolderThatIsLeft) {
@@ -144,7 +145,8 @@ TEST_F(Places, Umask) {
 
 TEST_F(Places, OtherFileSystem) {
   auto other = fs::temp_directory_path().string();
-  struct stat here {}, there {};
+  struct stat here {
+  }, there{};
   ASSERT_EQ(::stat(folder.path().c_str(), &here), 0);
   ASSERT_EQ(::stat(other.c_str(), &there), 0);
   if (here.st_dev == there.st_dev) GTEST_SKIP() << "there is one file system";
@@ -165,7 +167,9 @@ TEST_F(Places, ReadOnly) {
   if (!mounts && ::geteuid() == 0) GTEST_SKIP() << "root may write everywhere; places.py mounts a file system without";
   on_first([&] {
     fs::create_directory(root);
-    if (mounts) { EXPECT_EQ(::mount("meshwise", root.c_str(), "tmpfs", 0, "size=16m"), 0); }
+    if (mounts) {
+      EXPECT_EQ(::mount("meshwise", root.c_str(), "tmpfs", 0, "size=16m"), 0);
+    }
   });
   {
     mw::io::Checkpointer checkpoints(root);
@@ -173,8 +177,10 @@ TEST_F(Places, ReadOnly) {
   }
   on_first([&] {
     fs::create_directory(root + "/step_00000002.tmp-left");  // nor does it matter what it cannot sweep
-    if (mounts) { EXPECT_EQ(::mount("meshwise", root.c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY, "size=16m"), 0); }
-    else fs::permissions(root, fs::perms::owner_read | fs::perms::owner_exec);
+    if (mounts) {
+      EXPECT_EQ(::mount("meshwise", root.c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY, "size=16m"), 0);
+    } else
+      fs::permissions(root, fs::perms::owner_read | fs::perms::owner_exec);
   });
   mw::io::Checkpointer checkpoints(root);
   EXPECT_EQ(checkpoints.latest().step, 1);
@@ -183,8 +189,10 @@ TEST_F(Places, ReadOnly) {
   expect_error(root, [&] { checkpoints.remove(1); });
   EXPECT_EQ(faults::wrong(checkpoints.load(checkpoints.latest(), faults::like(9)), 1), "");
   on_first([&] {
-    if (mounts) { EXPECT_EQ(::umount(root.c_str()), 0); }
-    else fs::permissions(root, fs::perms::owner_all);
+    if (mounts) {
+      EXPECT_EQ(::umount(root.c_str()), 0);
+    } else
+      fs::permissions(root, fs::perms::owner_all);
   });
 }
 
@@ -209,23 +217,30 @@ TEST_F(Places, FullDisk) {
       mw::barrier();
       std::string words;
       try {
-        if (async) checkpoints.save_async(2, tree(2)).wait();
-        else checkpoints.save(2, tree(2));
+        if (async)
+          checkpoints.save_async(2, tree(2)).wait();
+        else
+          checkpoints.save(2, tree(2));
       } catch (const mw::CheckpointError& error) {
         words = error.what();
       }
       EXPECT_EQ(words, from(0, words));
-      if (room < 100'000) { EXPECT_NE(words, ""); }
+      if (room < 100'000) {
+        EXPECT_NE(words, "");
+      }
       if (!words.empty()) {
         EXPECT_NE(words.find("No space left on device"), std::string::npos) << words;
         mw::barrier();
         EXPECT_GE(free_bytes(small) + 4096, free_before) << words;
         EXPECT_EQ(checkpoints.steps(), std::vector<std::int64_t>{1});
       }
-      if (mw::process_index() == 0) { EXPECT_EQ(faults::leftovers(root), ""); }
+      if (mw::process_index() == 0) {
+        EXPECT_EQ(faults::leftovers(root), "");
+      }
       EXPECT_EQ(faults::wrong(checkpoints.load(1, faults::like(9)), 1), "");
       on_first([&] { fs::remove(ballast); });
-      if (words.empty()) checkpoints.remove(2);
+      if (words.empty())
+        checkpoints.remove(2);
       else {
         checkpoints.save(2, tree(2));
         EXPECT_EQ(faults::wrong(checkpoints.load(2, faults::like(9)), 2), "");

@@ -49,14 +49,17 @@ inline std::int64_t check_steps(mw::io::Checkpointer& checkpoints, std::uint64_t
   const auto steps = checkpoints.steps();
   const auto newest = steps.empty() ? -1 : steps.back();
   std::string words;
-  if (newest < acked || newest > last) words = "the newest step is " + std::to_string(newest) + ", acknowledged were those up to " + std::to_string(acked);
+  if (newest < acked || newest > last)
+    words = "the newest step is " + std::to_string(newest) + ", acknowledged were those up to " + std::to_string(acked);
   for (auto step = std::max<std::int64_t>(0, newest - kept_steps + 1); step <= newest && words.empty(); ++step)
     if (std::find(steps.begin(), steps.end(), step) == steps.end()) words = "step " + std::to_string(step) + " is lost";
   if (!all_right(words)) return -2;
   const auto target = like(seed);
   for (const auto step : steps)
     if (!all_right(wrong(checkpoints.load(step, target), step))) return -2;
-  if (newest >= 0 && !all_right(checkpoints.load(checkpoints.latest(), target).report.step == newest ? "" : "load(latest) took another step")) return -2;
+  if (newest >= 0 &&
+      !all_right(checkpoints.load(checkpoints.latest(), target).report.step == newest ? "" : "load(latest) took another step"))
+    return -2;
   return newest;
 }
 

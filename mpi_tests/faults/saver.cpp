@@ -24,7 +24,11 @@ void note_process() {
 class Saver {
  public:
   explicit Saver(char** arguments)
-      : folder_(arguments[1]), seed_(std::stoull(arguments[2])), mode_(arguments[3]), steps_(std::stoll(arguments[4])), notes_(arguments[5]) {}
+      : folder_(arguments[1]),
+        seed_(std::stoull(arguments[2])),
+        mode_(arguments[3]),
+        steps_(std::stoll(arguments[4])),
+        notes_(arguments[5]) {}
 
   bool run() {
     mw::io::Checkpointer checkpoints(folder_, {.keep = mw::io::keep_last(faults::kept_steps), .bar = false});

@@ -32,7 +32,8 @@ Stored store(const std::vector<detail::ArrayToStore>& arrays) {
   const auto plan = detail::plan_storage(arrays, 8);
   Stored stored{std::vector<std::vector<detail::StoredPlace>>(arrays.size()), {}};
   constexpr std::int64_t begin = 2048;
-  for (const auto& [array, writer, position, offset, box] : plan.pieces) stored.places[static_cast<std::size_t>(array)].push_back({writer, begin + offset, box});
+  for (const auto& [array, writer, position, offset, box] : plan.pieces)
+    stored.places[static_cast<std::size_t>(array)].push_back({writer, begin + offset, box});
   std::int64_t blocks = 0;
   for (std::int64_t writer = 0; writer < 8; ++writer)
     if (const auto bytes = plan.run_bytes[static_cast<std::size_t>(writer)][static_cast<std::size_t>(float32)]; bytes > 0) {
@@ -117,8 +118,12 @@ void check(const std::vector<ArrayToLoad>& arrays, const std::vector<BlockRun>& 
 TEST(Restore, EveryElementReachesItsHome) {
   detail::set_world(8, 1, 0);
   std::mt19937 engine(6);
-  const std::vector<NamedSharding> shardings{on({8}, {"x"}, P("x")),           on({8}, {"x"}, P(nullptr, "x")),      on({3}, {"x"}, P("x")),
-                                             on({8}, {"x"}, P()),              on({2, 4}, {"x", "y"}, P("y", "x")),  on({2, 4}, {"x", "y"}, P("x")),
+  const std::vector<NamedSharding> shardings{on({8}, {"x"}, P("x")),
+                                             on({8}, {"x"}, P(nullptr, "x")),
+                                             on({3}, {"x"}, P("x")),
+                                             on({8}, {"x"}, P()),
+                                             on({2, 4}, {"x", "y"}, P("y", "x")),
+                                             on({2, 4}, {"x", "y"}, P("x")),
                                              on({2, 2, 2}, {"x", "y", "z"}, P({"z", "x"}))};
   const std::vector<Shape> shapes{{64, 48}, {3, 5}, {0, 4}, {1, 1000}, {100, 7}, {2, 2}};
   for (int round = 0; round < 60; ++round) {

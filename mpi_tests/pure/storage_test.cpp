@@ -22,7 +22,8 @@ NamedSharding on(std::vector<std::int64_t> sizes, std::vector<std::string> names
 
 std::vector<std::int64_t> strides_of(const Shape& shape) {
   std::vector<std::int64_t> strides(static_cast<std::size_t>(shape.ndim()), 1);
-  for (auto axis = shape.ndim() - 1; axis-- > 0;) strides[static_cast<std::size_t>(axis)] = strides[static_cast<std::size_t>(axis) + 1] * shape[axis + 1];
+  for (auto axis = shape.ndim() - 1; axis-- > 0;)
+    strides[static_cast<std::size_t>(axis)] = strides[static_cast<std::size_t>(axis) + 1] * shape[axis + 1];
   return strides;
 }
 
@@ -49,7 +50,8 @@ void check(const std::vector<ArrayToStore>& arrays, std::int64_t ranks) {
     EXPECT_GE(piece.array, last);  // by array
     last = piece.array;
     const auto& array = arrays[static_cast<std::size_t>(piece.array)];
-    for (const auto number : numbers(array.shape, piece.box)) ++seen[static_cast<std::size_t>(piece.array)][static_cast<std::size_t>(number)];
+    for (const auto number : numbers(array.shape, piece.box))
+      ++seen[static_cast<std::size_t>(piece.array)][static_cast<std::size_t>(number)];
     if (array.sharding) {  // the writer has it
       const auto held = array.sharding->index_at(array.shape, piece.position);
       EXPECT_EQ(array.sharding->devices()[piece.position].rank, piece.writer);
@@ -77,8 +79,12 @@ void check(const std::vector<ArrayToStore>& arrays, std::int64_t ranks) {
 TEST(Storage, EveryElementOnce) {
   detail::set_world(8, 1, 0);
   std::mt19937 engine(3);
-  const std::vector<NamedSharding> shardings{on({8}, {"x"}, P("x")), on({8}, {"x"}, P()), on({2, 4}, {"x", "y"}, P("x")), on({2, 4}, {"x", "y"}, P("y", "x")),
-                                             on({2, 2, 2}, {"x", "y", "z"}, P({"x", "z"})), on({2, 2, 2}, {"x", "y", "z"}, P(nullptr, "y"))};
+  const std::vector<NamedSharding> shardings{on({8}, {"x"}, P("x")),
+                                             on({8}, {"x"}, P()),
+                                             on({2, 4}, {"x", "y"}, P("x")),
+                                             on({2, 4}, {"x", "y"}, P("y", "x")),
+                                             on({2, 2, 2}, {"x", "y", "z"}, P({"x", "z"})),
+                                             on({2, 2, 2}, {"x", "y", "z"}, P(nullptr, "y"))};
   const std::vector<Shape> shapes{{1, 1}, {3, 5}, {64, 700}, {0, 4}, {1, 40000}, {17, 3}, {300, 2}};
   const Dtype dtypes[] = {int8, float32, complex128};
   for (int round = 0; round < 40; ++round) {
@@ -97,7 +103,8 @@ TEST(Storage, ReplicasAreSharedOut) {
   const auto plan = plan_storage(std::vector<ArrayToStore>{{{1 << 20}, float32, on({2, 4}, {"x", "y"}, P("x"))}}, 8);
   for (const auto& run : plan.run_bytes) EXPECT_EQ(run[static_cast<std::size_t>(float32)], (4 << 20) / 8);
   std::vector<ArrayToStore> many(800, {{100}, float32, on({8}, {"x"}, P())});
-  for (const auto& run : plan_storage(many, 8).run_bytes) EXPECT_EQ(run[static_cast<std::size_t>(float32)], 100 * 400);  // small ones: whole, in turn
+  for (const auto& run : plan_storage(many, 8).run_bytes)
+    EXPECT_EQ(run[static_cast<std::size_t>(float32)], 100 * 400);  // small ones: whole, in turn
 }
 
 TEST(Storage, RunsAreBoxes) {

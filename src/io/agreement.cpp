@@ -69,7 +69,8 @@ void same_call(const std::string& operation, const std::string& call, const Tick
           fmt::format("{}: every rank must pass the same: {}", operation, by_rank(calls, [](const std::string&) { return true; })));
 }
 
-void same_lines(const std::string& operation, std::uint64_t hash, const std::function<std::vector<std::string>()>& lines, const Ticket& ticket) {
+void same_lines(const std::string& operation, std::uint64_t hash, const std::function<std::vector<std::string>()>& lines,
+                const Ticket& ticket) {
   const auto hashes = all_gather_text(fmt::format("{:016x}", hash), ticket);
   if (std::all_of(hashes.begin(), hashes.end(), [&](const std::string& h) { return h == hashes[0]; })) return;
   const auto split = [](const std::string& text) {
@@ -89,8 +90,8 @@ void same_lines(const std::string& operation, std::uint64_t hash, const std::fun
     const auto other = split(texts[rank]);
     const auto [a, b] = std::mismatch(first.begin(), first.end(), other.begin(), other.end());
     if (a == first.end() && b == other.end()) continue;
-    throw MismatchError(fmt::format("{}: every rank must pass the same: rank 0: {}; rank {}: {}", operation, a == first.end() ? "nothing more" : *a, rank,
-                                    b == other.end() ? "nothing more" : *b));
+    throw MismatchError(fmt::format("{}: every rank must pass the same: rank 0: {}; rank {}: {}", operation,
+                                    a == first.end() ? "nothing more" : *a, rank, b == other.end() ? "nothing more" : *b));
   }
   throw MismatchError(fmt::format("{}: every rank must pass the same", operation));
 }

@@ -18,6 +18,7 @@ std::vector<std::string> agreed(const std::string& call, const Ticket& ticket, c
 void same_call(const std::string& operation, const std::string& call, const Ticket& ticket);
 
 /// Synchronising. The same for calls too long to say: `hash` stands for `lines`, the first of which that differs the error names.
-void same_lines(const std::string& operation, std::uint64_t hash, const std::function<std::vector<std::string>()>& lines, const Ticket& ticket);
+void same_lines(const std::string& operation, std::uint64_t hash, const std::function<std::vector<std::string>()>& lines,
+                const Ticket& ticket);
 
 }  // namespace meshwise::detail

@@ -138,7 +138,7 @@ void publish(const Draft& draft) {
     rename_link(file, draft.link, draft.name);
     checked(file.close(), "finish the file");
   } else {
-    struct stat old{};
+    struct stat old {};
     if (::stat(draft.target.c_str(), &old) == 0) static_cast<void>(::chmod(draft.path.c_str(), old.st_mode & 07777) == 0);
   }
   sync_file(draft.path);

@@ -68,8 +68,9 @@ void write(const std::string& file, const std::string& dataset, const Array& x, 
                     ticket);
   detail::check_alive(x, "io::write", "x");
   const detail::LaidOut item{"", {x.dtype(), x.shape()}, {}};
-  detail::write_whole(call, ticket, {x},
-                      [&] { return detail::begin_draft(file, detail::normalized_name(dataset), {&item, 1}, options.append); });
+  detail::write_whole(call, ticket, {x}, [&] {
+    return detail::begin_draft(file, detail::normalized_name(dataset), {&item, 1}, options.append);
+  });
 }
 
 }  // namespace meshwise::io

@@ -103,7 +103,7 @@ std::string system_reason(int error, const std::string& path) {
 }
 
 Handle open_file(const std::string& path, bool writable) {
-  struct stat status{};
+  struct stat status {};
   if (::stat(path.c_str(), &status) != 0) throw CheckpointError(system_reason(errno, path));
   if (S_ISDIR(status.st_mode)) throw CheckpointError("it is a directory, not a file");
   if (!S_ISREG(status.st_mode)) throw CheckpointError("it is not a regular file");

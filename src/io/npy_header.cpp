@@ -164,7 +164,7 @@ NpyHeader parse_npy_header(std::string_view bytes, std::int64_t size) {
 }
 
 NpyHeader read_npy_header(const std::string& path) {
-  struct stat status{};
+  struct stat status {};
   if (::stat(path.c_str(), &status) != 0) throw CheckpointError(system_reason(errno, path));
   if (!S_ISREG(status.st_mode))
     throw CheckpointError(S_ISDIR(status.st_mode) ? "it is a directory, not a file" : "it is not a regular file");

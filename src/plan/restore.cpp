@@ -13,7 +13,8 @@ namespace {
 
 Index shifted(const Index& box, const Index& region) {
   Index moved;
-  for (std::int64_t axis = 0; axis < box.ndim(); ++axis) moved.push_back({box[axis].start + region[axis].start, box[axis].stop + region[axis].start});
+  for (std::int64_t axis = 0; axis < box.ndim(); ++axis)
+    moved.push_back({box[axis].start + region[axis].start, box[axis].stop + region[axis].start});
   return moved;
 }
 
@@ -44,20 +45,25 @@ class Planner {
     for (std::size_t a = 0; a < arrays_.size(); ++a)
       for (const auto& place : arrays_[a].stored)
         if (!intersection(place.box, arrays_[a].region).empty())
-          entries.push_back({place.file, place.offset, place.box.num_elements() * static_cast<std::int64_t>(arrays_[a].itemsize), static_cast<std::int64_t>(a), &place});
-    std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return std::tie(a.file, a.offset) < std::tie(b.file, b.offset); });
+          entries.push_back({place.file, place.offset, place.box.num_elements() * static_cast<std::int64_t>(arrays_[a].itemsize),
+                             static_cast<std::int64_t>(a), &place});
+    std::sort(entries.begin(), entries.end(),
+              [](const Entry& a, const Entry& b) { return std::tie(a.file, a.offset) < std::tie(b.file, b.offset); });
     auto sorted = std::vector<BlockRun>(runs.begin(), runs.end());
-    std::sort(sorted.begin(), sorted.end(), [](const BlockRun& a, const BlockRun& b) { return std::tie(a.file, a.offset) < std::tie(b.file, b.offset); });
+    std::sort(sorted.begin(), sorted.end(),
+              [](const BlockRun& a, const BlockRun& b) { return std::tie(a.file, a.offset) < std::tie(b.file, b.offset); });
     auto run = sorted.begin();
     for (const auto& entry : entries) {
-      while (run != sorted.end() && (run->file < entry.file || (run->file == entry.file && run->offset + run->bytes <= entry.offset))) ++run;
+      while (run != sorted.end() && (run->file < entry.file || (run->file == entry.file && run->offset + run->bytes <= entry.offset)))
+        ++run;
       if (run == sorted.end()) break;
       const auto size = static_cast<std::int64_t>(arrays_[static_cast<std::size_t>(entry.array)].itemsize);
       for (auto at = entry.offset; at < entry.offset + entry.bytes;) {
         const auto number = (at - run->offset) / sizes_.block;
         const auto start = run->offset + number * sizes_.block;
         const auto piece = (at - start) / sizes_.piece + 1;  // no segment crosses the end of a piece
-        const auto stop = std::min({start + sizes_.block, start + piece * sizes_.piece, run->offset + run->bytes, entry.offset + entry.bytes});
+        const auto stop =
+            std::min({start + sizes_.block, start + piece * sizes_.piece, run->offset + run->bytes, entry.offset + entry.bytes});
         add_segments(block_at(*run, number, start), entry.array, *entry.place, (at - entry.offset) / size, (stop - at) / size, size);
         at = stop;
       }
@@ -135,17 +141,20 @@ class Planner {
       plan_.rounds = std::max(plan_.rounds, piece.round + 1);
       piece.begins_block = at == block.offset;
       piece.ends_block = at + piece.bytes == end;
-      for (; segment != block.segments.end() && segment->offset < at + piece.bytes; ++segment) piece.segments.push_back(std::move(*segment));
+      for (; segment != block.segments.end() && segment->offset < at + piece.bytes; ++segment)
+        piece.segments.push_back(std::move(*segment));
       plan_.tasks.push_back(std::move(piece));
     }
   }
 
-  void add_segments(ReadTask& block, std::int64_t array, const StoredPlace& place, std::int64_t first, std::int64_t count, std::int64_t size) {
+  void add_segments(ReadTask& block, std::int64_t array, const StoredPlace& place, std::int64_t first, std::int64_t count,
+                    std::int64_t size) {
     auto offset = place.offset + first * size;
     for (const auto& box : boxes_of_run(place.box.shape(), first, count)) {
       auto global = shifted(box, place.box);
       const auto bytes = box.num_elements() * size;
-      if (!intersection(global, arrays_[static_cast<std::size_t>(array)].region).empty()) block.segments.push_back({array, std::move(global), offset});
+      if (!intersection(global, arrays_[static_cast<std::size_t>(array)].region).empty())
+        block.segments.push_back({array, std::move(global), offset});
       offset += bytes;
     }
   }

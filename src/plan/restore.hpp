@@ -57,8 +57,8 @@ struct ReadTask {
 };
 
 struct RestorePlan {
-  std::vector<Home> homes{};             // by array
-  std::vector<std::size_t> first_home{}; // of each array, and the end
+  std::vector<Home> homes{};              // by array
+  std::vector<std::size_t> first_home{};  // of each array, and the end
   std::vector<ReadTask> tasks{};
   std::int64_t rounds = 0;
   std::int64_t bytes_read = 0;

@@ -51,7 +51,8 @@ class Planner {
       }
       auto& holders = boxes[box_of_part[part]].second;
       const auto rank = sharding.devices()[position].rank;
-      if (std::none_of(holders.begin(), holders.end(), [&](const Holder& h) { return h.rank == rank; })) holders.push_back({rank, position});
+      if (std::none_of(holders.begin(), holders.end(), [&](const Holder& h) { return h.rank == rank; }))
+        holders.push_back({rank, position});
     }
     for (const auto& [box, holders] : boxes) add_box(number, array.dtype, box, holders);
   }
@@ -68,7 +69,8 @@ class Planner {
     const auto length = axis < box.ndim() ? box[axis].size() : 1;
     const auto slices = std::min({static_cast<std::int64_t>(holders.size()), length, bytes / smallest_slice});
     if (slices < 2) {
-      const auto least = std::min_element(holders.begin(), holders.end(), [&](const Holder& a, const Holder& b) { return load(a) < load(b); });
+      const auto least =
+          std::min_element(holders.begin(), holders.end(), [&](const Holder& a, const Holder& b) { return load(a) < load(b); });
       return add_piece(number, dtype, box, *least);
     }
     for (std::int64_t slice = 0; slice < slices; ++slice) {

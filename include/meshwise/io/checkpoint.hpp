@@ -65,14 +65,14 @@ struct SaveReport {
   std::int64_t bytes = 0;  // of values, each once
   std::int64_t files = 0;
   double seconds = 0, prepare_seconds = 0, write_seconds = 0, sync_seconds = 0, commit_seconds = 0;
-  std::int64_t slowest_rank = 0;         // in writing and syncing
-  std::vector<std::int64_t> removed{};   // steps that nothing wants any more
+  std::int64_t slowest_rank = 0;        // in writing and syncing
+  std::vector<std::int64_t> removed{};  // steps that nothing wants any more
 };
 
 struct LoadOptions {
-  bool missing = false;  // leaves that the checkpoint lacks, or has in another shape, keep the values of `like`
-  bool extra = false;    // arrays of the checkpoint that `like` lacks are left alone
-  bool convert = false;  // values of another dtype are converted (astype)
+  bool missing = false;              // leaves that the checkpoint lacks, or has in another shape, keep the values of `like`
+  bool extra = false;                // arrays of the checkpoint that `like` lacks are left alone
+  bool convert = false;              // values of another dtype are converted (astype)
   std::vector<std::string> paths{};  // load these subtrees alone, `{"params", "optimizer/step"}`; the rest keeps the values of `like`
 };
 

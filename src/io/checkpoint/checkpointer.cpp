@@ -1,6 +1,8 @@
 #include "io/checkpoint/checkpointer.hpp"
 
 #include <charconv>
+#include <exception>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -60,7 +62,12 @@ Checkpointer::Checkpointer(const std::string& folder, CheckpointOptions options)
 std::shared_ptr<detail::SaveJob> Checkpointer::State::begin(std::int64_t step, const Tree& tree, SaveOptions save_options) {
   const auto before = in_flight.lock();
   const bool pending = before && !before->report && !before->failed;
-  detail::SaveRequest request{root, step, detail::Leaves(tree), process_index() == 0 ? detail::tree_text(tree) : "", std::move(save_options), options.keep,
+  detail::SaveRequest request{root,
+                              step,
+                              detail::Leaves(tree),
+                              process_index() == 0 ? detail::tree_text(tree) : "",
+                              std::move(save_options),
+                              options.keep,
                               pending ? before->job->uuid() : ""};
   detail::check_alike(request, tree);
   detail::compare_replicas(request);
@@ -86,19 +93,29 @@ Saving Checkpointer::save_async(std::int64_t step, const Tree& tree, SaveOptions
   const auto state = std::make_shared<Saving::State>();
   state->job = state_->begin(step, tree, std::move(options));
   state->checkpointer = state_;
-  state->thread = std::thread([s = state.get()] {
+  const auto write = [s = state.get()] {
     s->job->write([] {});
     s->written.store(true, std::memory_order_release);
-  });
+  };
+  try {
+    state->thread = std::thread(write);
+  } catch (const std::system_error&) {  // this rank can have no more threads: it writes now, and the others need not know
+    write();
+  }
   state_->in_flight = state;
   state_->last_save = std::chrono::steady_clock::now();
   return Saving(state);
 }
 
 Saving::State::~State() {
-  if (!thread.joinable()) return;
-  job->stop_writing();
-  thread.join();
+  if (!job) return;
+  if (thread.joinable()) {
+    job->stop_writing();
+    thread.join();
+  }
+  // An exception that passes by has its own words.
+  if (std::uncaught_exceptions() == 0 && process_index() == 0)
+    fmt::print(stderr, "meshwise: the save of step {} is abandoned: its handle is gone, and nobody called wait()\n", job->progress().step);
 }
 
 SaveReport Saving::State::finish() {
@@ -156,9 +173,8 @@ std::string Checkpointer::metadata(std::int64_t step) {
   const auto ticket = detail::enter_world_call({"metadata", detail::hash_text("metadata")});
   const auto call = fmt::format("metadata({}) of '{}'", step, state_->root);
   detail::same_call("metadata", call, ticket);
-  return agreed(call, ticket, [&]() -> std::string {
-    return process_index() == 0 ? detail::read_manifest(state_->path_of(step)).metadata : "";
-  })[0];
+  return agreed(call, ticket,
+                [&]() -> std::string { return process_index() == 0 ? detail::read_manifest(state_->path_of(step)).metadata : ""; })[0];
 }
 
 void Checkpointer::remove(std::int64_t step) {

@@ -36,7 +36,8 @@ std::string hex(std::uint32_t crc) { return fmt::format("{:08x}", crc); }
 std::uint32_t crc_of(const std::string& text) {
   std::uint32_t crc = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), crc, 16);
-  if (error != std::errc() || end != text.data() + text.size() || text.size() != 8 || hex(crc) != text) throw CheckpointError(fmt::format("COMMIT has '{}' for a checksum", text));
+  if (error != std::errc() || end != text.data() + text.size() || text.size() != 8 || hex(crc) != text)
+    throw CheckpointError(fmt::format("COMMIT has '{}' for a checksum", text));
   return crc;
 }
 
@@ -57,9 +58,16 @@ void take(std::span<const std::byte> index, const Extent& extent, std::vector<T>
 }  // namespace
 
 std::string encode(const Commit& commit) {
-  std::string text = json{{"format", "meshwise checkpoint"}, {"format_version", format_version}, {"step", commit.step}, {"uuid", commit.uuid},
-                          {"manifest", to_json(commit.text)}, {"boxes", to_json(commit.places)}, {"ranges", to_json(commit.ranges)},
-                          {"checksums", to_json(commit.checksums)}}.dump() + "\n";
+  std::string text = json{{"format", "meshwise checkpoint"},
+                          {"format_version", format_version},
+                          {"step", commit.step},
+                          {"uuid", commit.uuid},
+                          {"manifest", to_json(commit.text)},
+                          {"boxes", to_json(commit.places)},
+                          {"ranges", to_json(commit.ranges)},
+                          {"checksums", to_json(commit.checksums)}}
+                         .dump() +
+                     "\n";
   for (const auto& file : commit.files) {
     auto runs = json::array();
     for (const auto& run : file.runs) runs.push_back(to_json(run));
@@ -72,7 +80,8 @@ Commit decode_commit(const std::string& text) {
   const auto end = text.rfind(seal);
   if (end == std::string::npos || text.size() != end + seal.size() + 9 || text.back() != '\n') throw CheckpointError("COMMIT is not whole");
   if (const auto crc = crc32c(bytes_of(std::string_view(text).substr(0, end))); crc_of(text.substr(end + seal.size(), 8)) != crc)
-    throw CheckpointError(fmt::format("COMMIT is damaged: its checksum is {}, and it says {}", hex(crc), text.substr(end + seal.size(), 8)));
+    throw CheckpointError(
+        fmt::format("COMMIT is damaged: its checksum is {}, and it says {}", hex(crc), text.substr(end + seal.size(), 8)));
   try {
     Commit commit;
     bool first = true;
@@ -151,7 +160,8 @@ ManifestParts read_manifest_parts(const std::string& folder, const Commit& commi
   const auto& index = commit.files[0];
   const auto bytes = read_index(folder, commit);
   if (const auto crc = crc32c(bytes); crc != index.checksum)
-    throw CheckpointError(fmt::format("'{}/{}' is damaged: its checksum is {}, and was {}", folder, index.name, hex(crc), hex(index.checksum)));
+    throw CheckpointError(
+        fmt::format("'{}/{}' is damaged: its checksum is {}, and was {}", folder, index.name, hex(crc), hex(index.checksum)));
   return parts_of(bytes, commit);
 }
 

@@ -17,12 +17,12 @@ struct Commit {
   struct File {
     std::string name{};
     std::int64_t bytes = 0;
-    std::uint32_t checksum = 0;      // of the file without its runs: of the whole index
+    std::uint32_t checksum = 0;  // of the file without its runs: of the whole index
     std::vector<Extent> runs{};
   };
   std::int64_t step = 0;
   std::string uuid{};
-  std::vector<File> files{};         // the index, then the shard files in the manifest's order
+  std::vector<File> files{};                       // the index, then the shard files in the manifest's order
   Extent text{}, places{}, ranges{}, checksums{};  // the manifest's parts in the index
 };
 

@@ -43,13 +43,15 @@ std::map<std::int64_t, std::vector<std::int64_t>> by_position(const std::vector<
     std::vector<std::int64_t> numbers(text.size() / 8);
     std::memcpy(numbers.data(), text.data(), text.size());
     for (std::size_t at = 0; at < numbers.size(); at += 2 + static_cast<std::size_t>(numbers[at + 1]))
-      all[numbers[at]].assign(numbers.begin() + static_cast<std::ptrdiff_t>(at) + 2, numbers.begin() + static_cast<std::ptrdiff_t>(at) + 2 + numbers[at + 1]);
+      all[numbers[at]].assign(numbers.begin() + static_cast<std::ptrdiff_t>(at) + 2,
+                              numbers.begin() + static_cast<std::ptrdiff_t>(at) + 2 + numbers[at + 1]);
   }
   return all;
 }
 
 // The first element of a piece in which the shards at two positions differ.
-std::int64_t first_difference(const std::vector<LocalShard>& shards, std::int64_t a, std::int64_t b, std::int64_t number, const Ticket& ticket) {
+std::int64_t first_difference(const std::vector<LocalShard>& shards, std::int64_t a, std::int64_t b, std::int64_t number,
+                              const Ticket& ticket) {
   std::string mine[2];
   std::int64_t width = 1;
   for (const auto& shard : shards) {
@@ -94,9 +96,10 @@ void compare_replicas(const SaveRequest& request) {
       for (std::size_t number = 0; number < sums.size(); ++number) {
         if (sums[number] == others[number]) continue;
         const auto index = first_difference(shards, known->second, position, static_cast<std::int64_t>(number), ticket);
-        throw MismatchError(fmt::format("save: the copies of {} in {} differ: that on device {} and that on device {}, first at flat index {} of the box {}",
-                                        request.leaves.names[k], type_string(x), x.sharding().devices().id(known->second), x.sharding().devices().id(position), index,
-                                        known->first));
+        throw MismatchError(fmt::format(
+            "save: the copies of {} in {} differ: that on device {} and that on device {}, first at flat index {} of the box {}",
+            request.leaves.names[k], type_string(x), x.sharding().devices().id(known->second), x.sharding().devices().id(position), index,
+            known->first));
       }
     }
   }

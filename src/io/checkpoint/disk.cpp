@@ -141,7 +141,8 @@ void sync_folder(const std::string& path) {
 }
 
 void rename_entry(const std::string& from, const std::string& to) {
-  if (uninterrupted([&] { return ::rename(from.c_str(), to.c_str()); }) != 0) throw_disk_error(errno, fmt::format("rename '{}' to", from), to);
+  if (uninterrupted([&] { return ::rename(from.c_str(), to.c_str()); }) != 0)
+    throw_disk_error(errno, fmt::format("rename '{}' to", from), to);
 }
 
 void exchange_entries(const std::string& a, const std::string& b) {

@@ -54,7 +54,8 @@ bool Checkpointer::save_if_due(std::int64_t step, const Tree& tree, Due due, Sav
     state_->answered = 0;
   }
   const std::chrono::duration<double> since = std::chrono::steady_clock::now() - state_->last_save;
-  Word mine{.step = step, .hash = static_cast<std::int64_t>(detail::mix(static_cast<std::uint64_t>(due.steps), fmt::format("{}", due.seconds)))};
+  Word mine{.step = step,
+            .hash = static_cast<std::int64_t>(detail::mix(static_cast<std::uint64_t>(due.steps), fmt::format("{}", due.seconds)))};
   const int seen = save_signals;  // one that comes later is for the next call
   mine.signalled = seen != state_->answered;
   mine.stop = stop_signals != 0;
@@ -64,8 +65,8 @@ bool Checkpointer::save_if_due(std::int64_t step, const Tree& tree, Due due, Sav
   bool signalled = false;
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     if (all[rank].step != all[0].step || all[rank].hash != all[0].hash)
-      throw MismatchError(fmt::format("save_if_due: every rank must pass the same: rank 0: step {}; rank {}: step {}{}", all[0].step, rank, all[rank].step,
-                                      all[rank].step == all[0].step ? ", but other steps or seconds" : ""));
+      throw MismatchError(fmt::format("save_if_due: every rank must pass the same: rank 0: step {}; rank {}: step {}{}", all[0].step, rank,
+                                      all[rank].step, all[rank].step == all[0].step ? ", but other steps or seconds" : ""));
     signalled = signalled || all[rank].signalled != 0;
     state_->stop_requested = state_->stop_requested || all[rank].stop != 0;
   }

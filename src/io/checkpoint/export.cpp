@@ -46,7 +46,8 @@ class Output {
   static Draft draft_of(const std::string& name) {
     const auto folder = std::filesystem::path(name).parent_path();
     std::error_code error;
-    if (!folder.empty() && !std::filesystem::is_directory(folder, error)) throw CheckpointError(fmt::format("cannot write '{}': there is no folder '{}'", name, folder.string()));
+    if (!folder.empty() && !std::filesystem::is_directory(folder, error))
+      throw CheckpointError(fmt::format("cannot write '{}': there is no folder '{}'", name, folder.string()));
     try {
       Draft draft;
       draft.target = replaced_file(name);
@@ -104,7 +105,11 @@ void put_step_attributes(hid_t root, const Manifest& m) {
 }
 
 std::string npy_header(Dtype dtype, const Shape& shape) {
-  const char kind = dtype == bool_ ? 'b' : is_complex(dtype) ? 'c' : is_floating(dtype) ? 'f' : meshwise::kind(dtype) == DtypeKind::signed_integer ? 'i' : 'u';
+  const char kind = dtype == bool_                                       ? 'b'
+                    : is_complex(dtype)                                  ? 'c'
+                    : is_floating(dtype)                                 ? 'f'
+                    : meshwise::kind(dtype) == DtypeKind::signed_integer ? 'i'
+                                                                         : 'u';
   const char order = itemsize(dtype) == 1 ? '|' : std::endian::native == std::endian::little ? '<' : '>';
   auto dict = fmt::format("{{'descr': '{}{}{}', 'fortran_order': False, 'shape': {}, }}", order, kind, itemsize(dtype), to_string(shape));
   constexpr std::size_t before = 10;  // magic, version, length
@@ -129,8 +134,10 @@ void export_hdf5(StepReader& step, const std::vector<const StoredArray*>& arrays
   for (const auto* stored : arrays) {
     const auto& array = *stored;
     const auto space = space_of({array.shape.begin(), array.shape.end()});
-    const Handle dataset(checked(H5Dcreate2(image.id(), ("/" + array.name).c_str(), stored_type(array.dtype), space, link_list, contiguous(), H5P_DEFAULT),
-                                 fmt::format("make the dataset {}", array.name)), H5Dclose);
+    const Handle dataset(
+        checked(H5Dcreate2(image.id(), ("/" + array.name).c_str(), stored_type(array.dtype), space, link_list, contiguous(), H5P_DEFAULT),
+                fmt::format("make the dataset {}", array.name)),
+        H5Dclose);
     put_attribute(dataset, "dtype", std::string(meshwise::name(array.dtype)));
     if (array.sharding >= 0) put_attribute(dataset, "sharding", to_string(m.shardings[static_cast<std::size_t>(array.sharding)]));
     places.push_back(array.nbytes() > 0 ? Extent{place_of(dataset), array.nbytes()} : Extent{});

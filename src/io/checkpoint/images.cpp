@@ -54,13 +54,17 @@ void put_virtual(hid_t file, const Manifest& m, const StoredArray& array, const 
     const auto run = std::find_if(shard.runs.begin(), shard.runs.end(), [&](const StoredRun& r) { return r.dtype == array.dtype; });
     const auto size = static_cast<std::int64_t>(itemsize(array.dtype));
     const auto source = space_of({static_cast<hsize_t>(run->bytes / size)});
-    const hsize_t start = static_cast<hsize_t>((stored.offset - run->offset) / size), count = static_cast<hsize_t>(stored.box.num_elements());
+    const hsize_t start = static_cast<hsize_t>((stored.offset - run->offset) / size),
+                  count = static_cast<hsize_t>(stored.box.num_elements());
     checked(H5Sselect_hyperslab(source, H5S_SELECT_SET, &start, nullptr, &count, nullptr), "select a run");
     select_box(space, stored.box);
-    checked(H5Pset_virtual(list, space, shard.name.c_str(), ("/" + std::string(name(array.dtype))).c_str(), source), "map a virtual dataset");
+    checked(H5Pset_virtual(list, space, shard.name.c_str(), ("/" + std::string(name(array.dtype))).c_str(), source),
+            "map a virtual dataset");
   }
   if (!lengths.empty()) checked(H5Sselect_all(space), "select all");
-  const Handle dataset(checked(H5Dcreate2(file, ("/arrays/" + array.name).c_str(), type, space, link_list, list, H5P_DEFAULT), "make a virtual dataset"), H5Dclose);
+  const Handle dataset(
+      checked(H5Dcreate2(file, ("/arrays/" + array.name).c_str(), type, space, link_list, list, H5P_DEFAULT), "make a virtual dataset"),
+      H5Dclose);
   put_attribute(dataset, "dtype", std::string(name(array.dtype)));
   if (array.sharding >= 0) put_attribute(dataset, "sharding", to_string(m.shardings[static_cast<std::size_t>(array.sharding)]));
 }
@@ -86,8 +90,10 @@ ShardImage make_shard_image(const std::vector<std::int64_t>& run_bytes, std::int
     if (run_bytes[d] == 0) continue;
     const auto dtype = static_cast<Dtype>(d);
     const auto space = space_of({static_cast<hsize_t>(run_bytes[d]) / itemsize(dtype)});
-    const Handle dataset(checked(H5Dcreate2(file.id(), std::string(name(dtype)).c_str(), stored_type(dtype), space, H5P_DEFAULT, contiguous(), H5P_DEFAULT),
-                                 "make a dataset"), H5Dclose);
+    const Handle dataset(
+        checked(H5Dcreate2(file.id(), std::string(name(dtype)).c_str(), stored_type(dtype), space, H5P_DEFAULT, contiguous(), H5P_DEFAULT),
+                "make a dataset"),
+        H5Dclose);
     image.runs.push_back({dtype, place_of(dataset), run_bytes[d], 0});
   }
   file.finish();
@@ -118,7 +124,8 @@ IndexImage make_index_image(const Manifest& m) {
   image.text = put_dataset(group, "manifest", text_type(parts.text.size()), {}, parts.text.data(), parts.text.size());
   image.places = put_dataset(group, "boxes", H5T_STD_I64LE, {parts.places.size() / 2, 2}, parts.places.data(), parts.places.size() * 8);
   image.ranges = put_dataset(group, "ranges", H5T_STD_I64LE, {parts.ranges.size() / 2, 2}, parts.ranges.data(), parts.ranges.size() * 8);
-  image.checksums = put_dataset(group, "checksums", H5T_STD_U32LE, {parts.checksums.size()}, parts.checksums.data(), parts.checksums.size() * 4);
+  image.checksums =
+      put_dataset(group, "checksums", H5T_STD_U32LE, {parts.checksums.size()}, parts.checksums.data(), parts.checksums.size() * 4);
   checked(arrays.close(), "finish a group");  // an open group would keep the file open
   checked(group.close(), "finish a group");
   file.finish();

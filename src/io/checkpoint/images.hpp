@@ -14,7 +14,7 @@ namespace meshwise::detail {
 /// Local. A shard file but for the values, which go to `runs`.
 struct ShardImage {
   std::int64_t bytes = 0;
-  std::vector<StoredRun> runs{};  // as they lie in the file
+  std::vector<StoredRun> runs{};                                        // as they lie in the file
   std::vector<std::pair<std::int64_t, std::vector<std::byte>>> rest{};  // offset and bytes of everything else
   std::uint32_t checksum() const;                                       // of the rest, in order
 };

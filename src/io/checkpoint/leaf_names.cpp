@@ -20,8 +20,7 @@ std::size_t character(const std::string& text, std::size_t at) {
   const auto first = byte(0);
   if (first < 0x80) return 1;
   if (first >= 0xC2 && first <= 0xDF) return follows(1) ? 2 : 0;
-  if (first >= 0xE0 && first <= 0xEF)
-    return follows(1, first == 0xE0 ? 0xA0 : 0x80, first == 0xED ? 0x9F : 0xBF) && follows(2) ? 3 : 0;
+  if (first >= 0xE0 && first <= 0xEF) return follows(1, first == 0xE0 ? 0xA0 : 0x80, first == 0xED ? 0x9F : 0xBF) && follows(2) ? 3 : 0;
   if (first >= 0xF0 && first <= 0xF4)
     return follows(1, first == 0xF0 ? 0x90 : 0x80, first == 0xF4 ? 0x8F : 0xBF) && follows(2) && follows(3) ? 4 : 0;
   return 0;
@@ -54,7 +53,8 @@ std::string unescaped(const std::string& name) {
       key += name[at];
       continue;
     }
-    if (at + 2 >= name.size() || !std::isxdigit(static_cast<unsigned char>(name[at + 1])) || !std::isxdigit(static_cast<unsigned char>(name[at + 2])))
+    if (at + 2 >= name.size() || !std::isxdigit(static_cast<unsigned char>(name[at + 1])) ||
+        !std::isxdigit(static_cast<unsigned char>(name[at + 2])))
       throw CheckpointError(fmt::format("the name '{}' has a % that begins no byte", name));
     key += static_cast<char>(std::stoi(name.substr(at + 1, 2), nullptr, 16));
     at += 2;

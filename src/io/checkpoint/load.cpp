@@ -48,7 +48,9 @@ Manifest read_for_all(const std::string& call, const std::string& folder, const 
     const std::int64_t sizes[4] = {std::ssize(parts.text), std::ssize(parts.places), std::ssize(parts.ranges), std::ssize(parts.checksums)};
     std::string all(reinterpret_cast<const char*>(sizes), sizeof sizes);
     all += parts.text;
-    const auto append = [&](const auto& values) { all.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof values[0]); };
+    const auto append = [&](const auto& values) {
+      all.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof values[0]);
+    };
     append(parts.places);
     append(parts.ranges);
     append(parts.checksums);
@@ -75,8 +77,9 @@ Manifest read_for_all(const std::string& call, const std::string& folder, const 
   }
 }
 
-std::vector<Array> read_arrays(const std::string& call, const std::string& folder, const Manifest& manifest, const std::vector<Leaf>& leaves,
-                               const CheckpointOptions& options, LoadReport& report, const detail::Ticket& ticket) {
+std::vector<Array> read_arrays(const std::string& call, const std::string& folder, const Manifest& manifest,
+                               const std::vector<Leaf>& leaves, const CheckpointOptions& options, LoadReport& report,
+                               const detail::Ticket& ticket) {
   std::vector<detail::Wanted> wanted;
   for (const auto& leaf : leaves) {
     wanted.push_back({leaf.stored, leaf.region, leaf.target ? *leaf.target : everywhere()});
@@ -120,12 +123,14 @@ std::string listed(const std::vector<std::string>& lines) {
 }
 
 // Which leaves of `like` come from the checkpoint, and what speaks against it.
-std::vector<std::optional<Leaf>> match(const std::string& call, const Manifest& manifest, const detail::Leaves& like, const LoadOptions& options, LoadReport& report) {
+std::vector<std::optional<Leaf>> match(const std::string& call, const Manifest& manifest, const detail::Leaves& like,
+                                       const LoadOptions& options, LoadReport& report) {
   std::unordered_map<std::string_view, const StoredArray*> stored;
   stored.reserve(manifest.arrays.size());
   for (const auto& array : manifest.arrays) stored.emplace(array.name, &array);
   const auto in_paths = [&](const std::string& name) {
-    return options.paths.empty() || std::any_of(options.paths.begin(), options.paths.end(), [&](const std::string& path) { return is_below(name, path); });
+    return options.paths.empty() ||
+           std::any_of(options.paths.begin(), options.paths.end(), [&](const std::string& path) { return is_below(name, path); });
   };
   std::vector<std::string> problems;
   const auto& names = like.names;
@@ -145,7 +150,9 @@ std::vector<std::optional<Leaf>> match(const std::string& call, const Manifest& 
     }
     const auto& array = *found->second;
     stored.erase(found);
-    const auto words = [&] { return fmt::format("{} is stored as {}, wanted {}", names[k], detail::type_text(manifest, array), type_string(x)); };
+    const auto words = [&] {
+      return fmt::format("{} is stored as {}, wanted {}", names[k], detail::type_text(manifest, array), type_string(x));
+    };
     if (array.shape != x.shape()) {
       report.missing.push_back(names[k]);
       if (!options.missing) problems.push_back(words());
@@ -160,7 +167,8 @@ std::vector<std::optional<Leaf>> match(const std::string& call, const Manifest& 
   for (const auto& array : manifest.arrays) {
     if (!stored.contains(array.name) || !in_paths(array.name)) continue;
     report.extra.push_back(array.name);
-    if (!options.extra) problems.push_back(fmt::format("{} {} is in the checkpoint and not wanted", array.name, detail::type_text(manifest, array)));
+    if (!options.extra)
+      problems.push_back(fmt::format("{} {} is in the checkpoint and not wanted", array.name, detail::type_text(manifest, array)));
   }
   if (problems.empty()) return leaves;
   throw CheckpointError(fmt::format("{}: {}. LoadOptions says what may differ: missing, extra, convert, paths.", call, listed(problems)));
@@ -178,11 +186,15 @@ Loaded load_step(const Checkpointer::State& state, std::int64_t step, const Tree
   const auto ticket = detail::enter_world_call({"load", detail::hash_text("load")});
   const auto call = fmt::format("load({}) from '{}'", step, state.root);
   const detail::Leaves all(like);
-  detail::same_lines("load", detail::mix(detail::mix(detail::hash_text(call), hash_of(options)), all.hash), [&] {
-    auto lines = detail::Leaves::lines(like);
-    lines.insert(lines.begin(), {call, fmt::format("missing {}, extra {}, convert {}, paths {}", options.missing, options.extra, options.convert, options.paths)});
-    return lines;
-  }, ticket);
+  detail::same_lines(
+      "load", detail::mix(detail::mix(detail::hash_text(call), hash_of(options)), all.hash),
+      [&] {
+        auto lines = detail::Leaves::lines(like);
+        lines.insert(lines.begin(), {call, fmt::format("missing {}, extra {}, convert {}, paths {}", options.missing, options.extra,
+                                                       options.convert, options.paths)});
+        return lines;
+      },
+      ticket);
   asked_wrongly = true;
   for (std::size_t k = 0; k < all.names.size(); ++k)
     if (!all.arrays[k].is_set()) throw CheckpointError(fmt::format("{}: {} of `like` is no array", call, all.names[k]));
@@ -227,7 +239,8 @@ Loaded Checkpointer::load(Latest latest, const Tree& like, LoadOptions options) 
       return loaded;
     } catch (const CheckpointError& e) {
       if (candidates.empty() || asked_wrongly) throw;
-      if (process_index() == 0) fmt::print(stderr, "meshwise: {}\nmeshwise: step {} is passed over for step {}\n", e.what(), step, candidates.back());
+      if (process_index() == 0)
+        fmt::print(stderr, "meshwise: {}\nmeshwise: step {} is passed over for step {}\n", e.what(), step, candidates.back());
       passed_over.emplace_back(e.what());
     }
   }
@@ -257,9 +270,11 @@ Loaded Checkpointer::load(std::int64_t step, const ShardingTree& targets) {
     lines.push_back(array.name + (target ? " on " + to_string(*target) + " " + to_string(target->devices()) : " uncommitted"));
     leaves.push_back({&array, Index::whole(array.shape), std::move(target), array.dtype});
   }
-  detail::same_lines("load", hash, [&] { return lines; }, ticket);
+  detail::same_lines(
+      "load", hash, [&] { return lines; }, ticket);
   Loaded loaded{{}, {.step = step}};
-  static_cast<Tree&>(loaded) = detail::tree_of_text(manifest.tree, read_arrays(call, state_->path_of(step), manifest, leaves, state_->options, loaded.report, ticket));
+  static_cast<Tree&>(loaded) = detail::tree_of_text(
+      manifest.tree, read_arrays(call, state_->path_of(step), manifest, leaves, state_->options, loaded.report, ticket));
   loaded.report.seconds = std::chrono::duration<double>(Clock::now() - start).count();
   return loaded;
 }
@@ -270,7 +285,8 @@ Array Checkpointer::load_array(std::int64_t step, const std::string& path, const
   if (const auto* sharding = std::get_if<Sharding>(&where)) target = *sharding;
   if (const auto* device = std::get_if<Device>(&where)) target = SingleDeviceSharding(*device);
   const auto call = fmt::format("load_array({}, '{}'{}) from '{}'", step, path, box ? ", " + to_string(*box) : "", state_->root);
-  detail::same_call("load_array", fmt::format("{}{}", call, target ? " on " + to_string(*target) + " " + to_string(target->devices()) : ""), ticket);
+  detail::same_call("load_array", fmt::format("{}{}", call, target ? " on " + to_string(*target) + " " + to_string(target->devices()) : ""),
+                    ticket);
   const auto manifest = read_for_all(call, state_->path_of(step), ticket);
   const auto* array = manifest.find(path);
   if (array == nullptr) {

@@ -23,7 +23,11 @@ using json = nlohmann::ordered_json;
 json to_json(const StoredSharding& s) {
   auto spec = json::array();
   for (const auto& entry : s.spec) spec.push_back(entry.empty() ? json(nullptr) : entry.size() == 1 ? json(entry[0]) : json(entry));
-  return {{"axis_sizes", s.axis_sizes}, {"axis_names", s.axis_names}, {"axis_types", s.axis_types}, {"devices", s.devices}, {"spec", std::move(spec)}};
+  return {{"axis_sizes", s.axis_sizes},
+          {"axis_names", s.axis_names},
+          {"axis_types", s.axis_types},
+          {"devices", s.devices},
+          {"spec", std::move(spec)}};
 }
 
 StoredSharding sharding_of(const json& j) {
@@ -44,7 +48,9 @@ json number(double value) {
 double number_of(const json& j) {
   if (j.is_number()) return j.get<double>();
   const auto word = j.get<std::string>();
-  return word == "NaN" ? std::numeric_limits<double>::quiet_NaN() : word == "-Infinity" ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
+  return word == "NaN"         ? std::numeric_limits<double>::quiet_NaN()
+         : word == "-Infinity" ? -std::numeric_limits<double>::infinity()
+                               : std::numeric_limits<double>::infinity();
 }
 
 // `words` are asked for only where they are needed: there is a check for each of many thousand boxes.
@@ -54,25 +60,30 @@ void must(bool holds, FunctionRef<std::string()> words) {
 
 // Every element of the array is in one box, or the sum of the boxes would differ or two of them meet.
 void check_boxes(const Manifest& m, const StoredArray& array) {
-  must(array.first_box >= 0 && array.boxes >= 0 && array.first_box + array.boxes <= std::ssize(m.boxes), [&] { return array.name + " has boxes that are not there"; });
+  must(array.first_box >= 0 && array.boxes >= 0 && array.first_box + array.boxes <= std::ssize(m.boxes),
+       [&] { return array.name + " has boxes that are not there"; });
   std::int64_t elements = 0;
   for (const auto& stored : m.boxes_of(array)) {
     must(stored.file >= 0 && stored.file < std::ssize(m.files), [&] { return array.name + " lies in a file that is not there"; });
     std::int64_t size = 1;
     for (std::int64_t axis = 0; axis < array.shape.ndim(); ++axis) {
       const auto range = stored.box[axis];
-      must(range.start >= 0 && range.start < range.stop && range.stop <= array.shape[axis], [&] { return fmt::format("{} has no box {}", array.name, to_string(stored.box)); });
+      must(range.start >= 0 && range.start < range.stop && range.stop <= array.shape[axis],
+           [&] { return fmt::format("{} has no box {}", array.name, to_string(stored.box)); });
       size *= range.size();
     }
     elements += size;
     const auto& runs = m.files[static_cast<std::size_t>(stored.file)].runs;
     const auto bytes = size * static_cast<std::int64_t>(itemsize(array.dtype));
-    must(std::any_of(runs.begin(), runs.end(), [&](const StoredRun& run) {
-           return run.dtype == array.dtype && stored.offset >= run.offset && stored.offset + bytes <= run.offset + run.bytes &&
-                  (stored.offset - run.offset) % static_cast<std::int64_t>(itemsize(array.dtype)) == 0;
-         }), [&] { return fmt::format("{} has the box {} outside its file", array.name, to_string(stored.box)); });
+    must(std::any_of(runs.begin(), runs.end(),
+                     [&](const StoredRun& run) {
+                       return run.dtype == array.dtype && stored.offset >= run.offset && stored.offset + bytes <= run.offset + run.bytes &&
+                              (stored.offset - run.offset) % static_cast<std::int64_t>(itemsize(array.dtype)) == 0;
+                     }),
+         [&] { return fmt::format("{} has the box {} outside its file", array.name, to_string(stored.box)); });
   }
-  must(elements == array.shape.num_elements(), [&] { return fmt::format("the boxes of {} are {} elements, and it has {}", array.name, elements, array.shape.num_elements()); });
+  must(elements == array.shape.num_elements(),
+       [&] { return fmt::format("the boxes of {} are {} elements, and it has {}", array.name, elements, array.shape.num_elements()); });
   const auto boxes = m.boxes_of(array);
   constexpr std::size_t few = 256;  // all pairs of more would take long, and the checksum says that these are the boxes that were written
   for (std::size_t a = 0; a < std::min(boxes.size(), few); ++a)
@@ -80,7 +91,8 @@ void check_boxes(const Manifest& m, const StoredArray& array) {
       bool meet = true;
       for (std::int64_t axis = 0; axis < array.shape.ndim(); ++axis)
         meet = meet && !intersect(boxes[a].box[axis], boxes[b].box[axis]).empty();
-      must(!meet, [&] { return fmt::format("{} has elements in both {} and {}", array.name, to_string(boxes[a].box), to_string(boxes[b].box)); });
+      must(!meet,
+           [&] { return fmt::format("{} has elements in both {} and {}", array.name, to_string(boxes[a].box), to_string(boxes[b].box)); });
     }
 }
 
@@ -99,7 +111,8 @@ Shape shape_of(const json& lengths) {
   Shape shape;
   std::int64_t elements = 1;
   for (const std::int64_t length : lengths.get<std::vector<std::int64_t>>()) {
-    must(length >= 0 && (length == 0 || elements <= std::numeric_limits<std::int64_t>::max() / 16 / length), [&] { return std::string("a length"); });
+    must(length >= 0 && (length == 0 || elements <= std::numeric_limits<std::int64_t>::max() / 16 / length),
+         [&] { return std::string("a length"); });
     elements *= std::max<std::int64_t>(length, 1);
     shape.push_back(length);
   }
@@ -121,7 +134,8 @@ Manifest read(const ManifestParts& parts) {
   for (const auto& s : j.at("shardings")) m.shardings.push_back(sharding_of(s));
   for (const auto& f : j.at("files")) {
     ShardFile file{f.at("name"), {}};
-    for (const auto& r : f.at("runs")) file.runs.push_back({parse_dtype(r.at("dtype").get<std::string>()), r.at("offset"), r.at("bytes"), r.at("first_block")});
+    for (const auto& r : f.at("runs"))
+      file.runs.push_back({parse_dtype(r.at("dtype").get<std::string>()), r.at("offset"), r.at("bytes"), r.at("first_block")});
     m.files.push_back(std::move(file));
   }
   m.checksums = parts.checksums;
@@ -132,13 +146,17 @@ Manifest read(const ManifestParts& parts) {
   m.arrays.reserve(arrays.size());
   m.boxes.reserve(parts.places.size() / 2);
   for (const auto& row : arrays) {
-    StoredArray array{row.at(0), parse_dtype(row.at(1).get_ref<const std::string&>()), shape_of(row.at(2)), row.at(3), std::ssize(m.boxes), row.at(4), row.at(5)};
+    StoredArray array{
+        row.at(0), parse_dtype(row.at(1).get_ref<const std::string&>()), shape_of(row.at(2)), row.at(3), std::ssize(m.boxes), row.at(4),
+        row.at(5)};
     must(array.sharding < std::ssize(m.shardings) && array.boxes >= 0, [&] { return array.name; });
     for (std::int64_t b = 0; b < array.boxes; ++b) {
       const auto place = m.boxes.size() * 2;
-      must(place + 1 < parts.places.size() && range + static_cast<std::size_t>(array.shape.ndim()) * 2 <= parts.ranges.size(), [&] { return std::string("too few boxes"); });
+      must(place + 1 < parts.places.size() && range + static_cast<std::size_t>(array.shape.ndim()) * 2 <= parts.ranges.size(),
+           [&] { return std::string("too few boxes"); });
       StoredBox box{parts.places[place], parts.places[place + 1], {}};
-      for (std::int64_t axis = 0; axis < array.shape.ndim(); ++axis, range += 2) box.box.push_back({parts.ranges[range], parts.ranges[range + 1]});
+      for (std::int64_t axis = 0; axis < array.shape.ndim(); ++axis, range += 2)
+        box.box.push_back({parts.ranges[range], parts.ranges[range + 1]});
       m.boxes.push_back(std::move(box));
     }
     check_boxes(m, array);
@@ -159,7 +177,8 @@ const StoredArray& Manifest::array(const std::string& name) const {
   if (const auto* const found = find(name)) return *found;
   std::vector<std::string> names;
   for (const auto& array : arrays) names.push_back(array.name);
-  throw CheckpointError(names.empty() ? fmt::format("step {} has no arrays", step) : fmt::format("step {} has no array {}; it has {}", step, name, some_of(names)));
+  throw CheckpointError(names.empty() ? fmt::format("step {} has no arrays", step)
+                                      : fmt::format("step {} has no array {}; it has {}", step, name, some_of(names)));
 }
 
 std::string some_of(const std::vector<std::string>& names) {
@@ -181,16 +200,26 @@ ManifestParts encode(const Manifest& m) {
       runs.push_back({{"dtype", name(run.dtype)}, {"offset", run.offset}, {"bytes", run.bytes}, {"first_block", run.first_block}});
     files.push_back({{"name", file.name}, {"runs", std::move(runs)}});
   }
-  parts.text = json{{"format", "meshwise checkpoint"}, {"format_version", format_version}, {"step", m.step}, {"uuid", m.uuid}, {"created", m.created},
-                    {"library", m.library}, {"hdf5", m.hdf5}, {"world_size", m.world_size}, {"block_bytes", block_bytes},
-                    {"metadata", m.metadata.empty() ? json(nullptr) : json::parse(m.metadata)}, {"metrics", std::move(metrics)},
-                    {"shardings", std::move(shardings)}, {"files", std::move(files)}}.dump();
+  parts.text = json{{"format", "meshwise checkpoint"},
+                    {"format_version", format_version},
+                    {"step", m.step},
+                    {"uuid", m.uuid},
+                    {"created", m.created},
+                    {"library", m.library},
+                    {"hdf5", m.hdf5},
+                    {"world_size", m.world_size},
+                    {"block_bytes", block_bytes},
+                    {"metadata", m.metadata.empty() ? json(nullptr) : json::parse(m.metadata)},
+                    {"metrics", std::move(metrics)},
+                    {"shardings", std::move(shardings)},
+                    {"files", std::move(files)}}
+                   .dump();
   // The long parts by hand: of ten thousand arrays a tree of JSON values would take longer than the arrays.
   parts.text.back() = ',';
   parts.text += fmt::format("\"tree\":{},\"arrays\":[", m.tree);
   for (const auto& array : m.arrays)
-    fmt::format_to(std::back_inserter(parts.text), "{}[{},\"{}\",[{}],{},{},{}]", &array == m.arrays.data() ? "" : ",", json(array.name).dump(), name(array.dtype),
-                   joined(array.shape), array.sharding, array.boxes, array.is_virtual);
+    fmt::format_to(std::back_inserter(parts.text), "{}[{},\"{}\",[{}],{},{},{}]", &array == m.arrays.data() ? "" : ",",
+                   json(array.name).dump(), name(array.dtype), joined(array.shape), array.sharding, array.boxes, array.is_virtual);
   parts.text += "]}";
   parts.places.reserve(m.boxes.size() * 2);
   for (const auto& box : m.boxes) {

@@ -77,7 +77,8 @@ struct MemoryFile::Driver {
     }();
     static hid_t registered = -1;
     // A program that closed HDF5 as a whole took the driver with it.
-    if (registered < 0 || H5Iis_valid(registered) <= 0) registered = checked(H5FDregister(&interface), "register a driver for files in memory");
+    if (registered < 0 || H5Iis_valid(registered) <= 0)
+      registered = checked(H5FDregister(&interface), "register a driver for files in memory");
     return registered;
   }
 };
@@ -110,8 +111,10 @@ void MemoryFile::get(std::int64_t at, std::size_t bytes, std::byte* to) const {
     const auto inside = at % page_size;
     const auto part = std::min(bytes, static_cast<std::size_t>(page_size - inside));
     const auto page = pages_.find(at / page_size);
-    if (page == pages_.end()) std::memset(to, 0, part);
-    else std::memcpy(to, page->second.data() + inside, part);
+    if (page == pages_.end())
+      std::memset(to, 0, part);
+    else
+      std::memcpy(to, page->second.data() + inside, part);
     at += static_cast<std::int64_t>(part);
     to += part;
     bytes -= part;

@@ -15,7 +15,10 @@ namespace meshwise::detail {
 using std::chrono::steady_clock;
 
 Meter::Meter(const io::CheckpointOptions& options)
-    : options_(options), start_(steady_clock::now()), next_(start_), has_bar_(options.bar && process_index() == 0 && ::isatty(STDERR_FILENO) == 1) {}
+    : options_(options),
+      start_(steady_clock::now()),
+      next_(start_),
+      has_bar_(options.bar && process_index() == 0 && ::isatty(STDERR_FILENO) == 1) {}
 
 Meter::~Meter() {
   if (drawn_) std::fputs("\r\x1b[K", stderr);
@@ -38,8 +41,8 @@ void Meter::draw(const io::Progress& progress, double seconds) {
   const double share = progress.total > 0 ? static_cast<double>(progress.done) / static_cast<double>(progress.total) : 1;
   const auto full = static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * width);
   const double rate = static_cast<double>(progress.done) / seconds;
-  fmt::print(stderr, "\r\x1b[K{} {:8} [{}{}] {:3.0f} % {:6.1f} MB/s", progress.phase, progress.step, std::string(full, '#'), std::string(width - full, ' '), share * 100,
-             rate / 1e6);
+  fmt::print(stderr, "\r\x1b[K{} {:8} [{}{}] {:3.0f} % {:6.1f} MB/s", progress.phase, progress.step, std::string(full, '#'),
+             std::string(width - full, ' '), share * 100, rate / 1e6);
   std::fflush(stderr);
   drawn_ = true;
 }

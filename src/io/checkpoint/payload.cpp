@@ -143,7 +143,8 @@ Payload payload_of(const Array& x, const StoredPiece& piece, std::int64_t offset
     return payload;
   }
   auto box = piece.box;
-  for (std::int64_t axis = 0; axis < box.ndim(); ++axis) box[axis] = {box[axis].start - held[axis].start, box[axis].stop - held[axis].start};
+  for (std::int64_t axis = 0; axis < box.ndim(); ++axis)
+    box[axis] = {box[axis].start - held[axis].start, box[axis].stop - held[axis].start};
   take(shard->data.box(box));
   return payload;
 }

@@ -23,7 +23,7 @@ struct Payload {
   struct Apart {
     LocalArray values{};  // without memory where the recipe makes them
     Recipe recipe{};
-    Index box{};          // of the recipe
+    Index box{};  // of the recipe
   };
   std::int64_t offset = 0;
   std::span<const std::byte> bytes{};

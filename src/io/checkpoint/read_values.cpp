@@ -23,13 +23,15 @@ std::int64_t size_of(Dtype dtype) { return static_cast<std::int64_t>(itemsize(dt
 
 Index relative(const Index& box, const Index& origin) {
   Index moved;
-  for (std::int64_t axis = 0; axis < box.ndim(); ++axis) moved.push_back({box[axis].start - origin[axis].start, box[axis].stop - origin[axis].start});
+  for (std::int64_t axis = 0; axis < box.ndim(); ++axis)
+    moved.push_back({box[axis].start - origin[axis].start, box[axis].stop - origin[axis].start});
   return moved;
 }
 
 Index moved_to(const Index& box, const Index& origin) {
   Index moved;
-  for (std::int64_t axis = 0; axis < box.ndim(); ++axis) moved.push_back({box[axis].start + origin[axis].start, box[axis].stop + origin[axis].start});
+  for (std::int64_t axis = 0; axis < box.ndim(); ++axis)
+    moved.push_back({box[axis].start + origin[axis].start, box[axis].stop + origin[axis].start});
   return moved;
 }
 
@@ -71,7 +73,10 @@ std::vector<std::string> arrays_between(const Manifest& manifest, std::int64_t f
 }
 
 StepReader::StepReader(std::string folder)
-    : folder_(std::move(folder)), commit_(read_commit(folder_)), manifest_(decode(read_manifest_parts(folder_, commit_))), checked_(manifest_.checksums.size()) {}
+    : folder_(std::move(folder)),
+      commit_(read_commit(folder_)),
+      manifest_(decode(read_manifest_parts(folder_, commit_))),
+      checked_(manifest_.checksums.size()) {}
 
 const StoredRun& StepReader::run_of(const StoredArray& array, const StoredBox& box) const {
   const auto& runs = manifest_.files[static_cast<std::size_t>(box.file)].runs;
@@ -98,9 +103,10 @@ void StepReader::fetch(std::int64_t number, const StoredRun& run, std::int64_t f
       const auto bytes = whole ? part : std::span(block_.data(), block_.size()).first(static_cast<std::size_t>(end - begin));
       const auto checksum = read_checked(source, bytes, begin);
       if (checksum != manifest_.checksums[block])
-        throw CheckpointError(fmt::format("'{}/{}' is damaged in bytes {} to {}, which hold values of {}: their checksum is {:08x}, and was {:08x}", folder_,
-                                          manifest_.files[static_cast<std::size_t>(number)].name, begin, end,
-                                          some_of(arrays_between(manifest_, number, begin, end)), checksum, manifest_.checksums[block]));
+        throw CheckpointError(
+            fmt::format("'{}/{}' is damaged in bytes {} to {}, which hold values of {}: their checksum is {:08x}, and was {:08x}", folder_,
+                        manifest_.files[static_cast<std::size_t>(number)].name, begin, end,
+                        some_of(arrays_between(manifest_, number, begin, end)), checksum, manifest_.checksums[block]));
       checked_[block] = true;
       if (!whole) std::memcpy(part.data(), bytes.data() + (from - begin), part.size());
     }
@@ -174,7 +180,8 @@ void StepReader::as_stored(const StoredArray& array,
     for (std::int64_t first = 0; first < elements;) {
       const auto in_block = (stored.offset + first * size - run.offset) % block_bytes;
       const auto count = std::min(elements - first, (block_bytes - in_block) / size);
-      fetch(stored.file, run, stored.offset + first * size, std::span(part_.data(), part_.size()).first(static_cast<std::size_t>(count * size)));
+      fetch(stored.file, run, stored.offset + first * size,
+            std::span(part_.data(), part_.size()).first(static_cast<std::size_t>(count * size)));
       take(stored.box, first, count, part_.data());
       first += count;
     }

@@ -29,12 +29,17 @@ std::int64_t node_of(std::int64_t rank) { return topology().node_shares_memory ?
 
 Index relative(const Index& box, const Index& origin) {
   Index moved;
-  for (std::int64_t axis = 0; axis < box.ndim(); ++axis) moved.push_back({box[axis].start - origin[axis].start, box[axis].stop - origin[axis].start});
+  for (std::int64_t axis = 0; axis < box.ndim(); ++axis)
+    moved.push_back({box[axis].start - origin[axis].start, box[axis].stop - origin[axis].start});
   return moved;
 }
 
 StridedBox strided(const LocalArray& window) {
-  StridedBox box{.base = window.data(), .extents = window.shape().lengths(), .strides = window.strides(), .itemsize = itemsize(window.dtype()), .block = window.block().get()};
+  StridedBox box{.base = window.data(),
+                 .extents = window.shape().lengths(),
+                 .strides = window.strides(),
+                 .itemsize = itemsize(window.dtype()),
+                 .block = window.block().get()};
   for (auto& stride : box.strides) stride *= static_cast<std::int64_t>(box.itemsize);
   return box;
 }
@@ -77,8 +82,10 @@ void RestoreRun::run(const std::function<void()>& between) {
   std::vector<std::vector<const ReadTask*>> rounds(static_cast<std::size_t>(plan_.rounds));
   std::vector<const ReadTask*> own;
   for (const auto& task : plan_.tasks) {
-    if (task.round >= 0) rounds[static_cast<std::size_t>(task.round)].push_back(&task);
-    else if (task.reader == process_index()) own.push_back(&task);
+    if (task.round >= 0)
+      rounds[static_cast<std::size_t>(task.round)].push_back(&task);
+    else if (task.reader == process_index())
+      own.push_back(&task);
   }
   // One block is read while the peers copy from the one before.
   std::shared_ptr<Transfer> transfers[2];
@@ -137,7 +144,9 @@ void RestoreRun::read(const ReadTask& task, const std::shared_ptr<Block>& stagin
       const auto homes = plan_.homes_of(segment.array);
       LocalArray direct;
       if (bytes >= shortest_direct && homes.size() >= 1) {
-        const auto home = std::find_if(homes.begin(), homes.end(), [&](const Home& h) { return h.rank == process_index() && intersection(segment.box, h.box) == segment.box; });
+        const auto home = std::find_if(homes.begin(), homes.end(), [&](const Home& h) {
+          return h.rank == process_index() && intersection(segment.box, h.box) == segment.box;
+        });
         if (home != homes.end()) {
           const auto window = memory_[static_cast<std::size_t>(&*home - plan_.homes.data())].box(relative(segment.box, home->box));
           if (window.is_contiguous()) direct = window;
@@ -153,10 +162,13 @@ void RestoreRun::read(const ReadTask& task, const std::shared_ptr<Block>& stagin
       at = segment.offset + bytes;
     }
     to_staging(task.offset + task.bytes);
-    if (task.ends_block && checksum_ != manifest_.checksums[static_cast<std::size_t>(task.block)] && failure_.empty()) failure_ = damage(task.block);
+    if (task.ends_block && checksum_ != manifest_.checksums[static_cast<std::size_t>(task.block)] && failure_.empty())
+      failure_ = damage(task.block);
     for (const auto* segment : via_staging) {
-      if (const auto homes = plan_.homes_of(segment->array); homes.size() == 1 || task.round < 0) {  // small boxes in the layout they are stored in
-        const auto home = std::find_if(homes.begin(), homes.end(), [&](const Home& h) { return h.rank == process_index() && h.box == segment->box; });
+      if (const auto homes = plan_.homes_of(segment->array);
+          homes.size() == 1 || task.round < 0) {  // small boxes in the layout they are stored in
+        const auto home =
+            std::find_if(homes.begin(), homes.end(), [&](const Home& h) { return h.rank == process_index() && h.box == segment->box; });
         if (home != homes.end()) {
           const auto& memory = memory_[static_cast<std::size_t>(&*home - plan_.homes.data())];
           std::memcpy(memory.data(), staging->data() + (segment->offset - task.offset), static_cast<std::size_t>(memory.nbytes()));
@@ -168,7 +180,8 @@ void RestoreRun::read(const ReadTask& task, const std::shared_ptr<Block>& stagin
         if (home.rank != process_index()) continue;
         const auto common = intersection(segment->box, home.box);
         if (common.empty()) continue;
-        copy_values(values.box(relative(common, segment->box)), memory_[static_cast<std::size_t>(&home - plan_.homes.data())].box(relative(common, home.box)));
+        copy_values(values.box(relative(common, segment->box)),
+                    memory_[static_cast<std::size_t>(&home - plan_.homes.data())].box(relative(common, home.box)));
       }
     }
   } catch (const std::exception& e) {
@@ -180,7 +193,8 @@ LocalArray RestoreRun::staged(const ReadTask& task, const Segment& segment, cons
   return dense_in(staging, static_cast<std::size_t>(segment.offset - task.offset), segment.box.shape(), dtype_of(segment));
 }
 
-std::shared_ptr<Transfer> RestoreRun::exchange(const Ticket& ticket, std::span<const ReadTask* const> tasks, const std::shared_ptr<Block>& staging) {
+std::shared_ptr<Transfer> RestoreRun::exchange(const Ticket& ticket, std::span<const ReadTask* const> tasks,
+                                               const std::shared_ptr<Block>& staging) {
   std::vector<Exchange> sends, receives;
   std::vector<std::shared_ptr<Block>> keep;
   for (const auto* task : tasks) {
@@ -224,7 +238,8 @@ std::vector<std::vector<LocalShard>> RestoreRun::shards() {
     const auto& devices = wanted_[static_cast<std::size_t>(home.array)].target.devices();
     std::vector<std::int64_t> ranks;
     for (const auto position : home.positions)
-      if (const auto rank = devices[position].rank; rank != home.rank && std::find(ranks.begin(), ranks.end(), rank) == ranks.end()) ranks.push_back(rank);
+      if (const auto rank = devices[position].rank; rank != home.rank && std::find(ranks.begin(), ranks.end(), rank) == ranks.end())
+        ranks.push_back(rank);
     for (const auto rank : ranks) {
       if (home.rank == process_index()) {
         auto box = strided(memory_[h]);
@@ -232,7 +247,8 @@ std::vector<std::vector<LocalShard>> RestoreRun::shards() {
         with(sends, rank).boxes.push_back(std::move(box));
         keep.push_back(memory_[h].block());
       } else if (rank == process_index()) {
-        const LocalArray empty(home.box.shape(), wanted_[static_cast<std::size_t>(home.array)].array->dtype, nullptr, 0, row_major_strides(home.box.shape()));
+        const LocalArray empty(home.box.shape(), wanted_[static_cast<std::size_t>(home.array)].array->dtype, nullptr, 0,
+                               row_major_strides(home.box.shape()));
         auto box = strided(empty);
         box.passing = Passing::lend;
         with(receives, home.rank).boxes.push_back(std::move(box));
@@ -251,7 +267,8 @@ std::vector<std::vector<LocalShard>> RestoreRun::shards() {
         const auto& adopted = transfer->adopted()[k];
         const auto& home = plan_.homes[listed[k].home];
         const auto shape = home.box.shape();
-        memory_[listed[k].home] = LocalArray(shape, wanted_[static_cast<std::size_t>(home.array)].array->dtype, adopted.block, adopted.offset, row_major_strides(shape));
+        memory_[listed[k].home] = LocalArray(shape, wanted_[static_cast<std::size_t>(home.array)].array->dtype, adopted.block,
+                                             adopted.offset, row_major_strides(shape));
       }
     }
   }
@@ -262,9 +279,12 @@ std::vector<std::vector<LocalShard>> RestoreRun::shards() {
     const auto shape = wanted_[a].region.shape();
     for (std::int64_t position = 0; position < devices.size(); ++position) {
       if (devices[position].rank != process_index()) continue;
-      const auto home = std::find_if(homes.begin(), homes.end(), [&](const Home& h) { return std::find(h.positions.begin(), h.positions.end(), position) != h.positions.end(); });
-      shards[a].push_back({position, home != homes.end() ? memory_[static_cast<std::size_t>(&*home - plan_.homes.data())]
-                                                         : LocalArray(wanted_[a].target.index_at(shape, position).shape(), wanted_[a].array->dtype)});
+      const auto home = std::find_if(homes.begin(), homes.end(), [&](const Home& h) {
+        return std::find(h.positions.begin(), h.positions.end(), position) != h.positions.end();
+      });
+      shards[a].push_back({position, home != homes.end()
+                                         ? memory_[static_cast<std::size_t>(&*home - plan_.homes.data())]
+                                         : LocalArray(wanted_[a].target.index_at(shape, position).shape(), wanted_[a].array->dtype)});
     }
   }
   return shards;
@@ -286,7 +306,8 @@ std::string RestoreRun::damage(std::int64_t block) const {
     }
   }
   return fmt::format("'{}/{}' is damaged in bytes {} to {}, which hold values of {}: their checksum is {:08x}, and was {:08x}", folder_,
-                     manifest_.files[static_cast<std::size_t>(number)].name, from, to, arrays, checksum_, manifest_.checksums[static_cast<std::size_t>(block)]);
+                     manifest_.files[static_cast<std::size_t>(number)].name, from, to, arrays, checksum_,
+                     manifest_.checksums[static_cast<std::size_t>(block)]);
 }
 
 const DiskFile& RestoreRun::file(std::int64_t number) {

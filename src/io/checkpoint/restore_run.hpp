@@ -55,7 +55,7 @@ class RestoreRun {
   std::vector<LocalArray> memory_{};  // of each home that is this rank's
   std::shared_ptr<Block> staging_{};  // for blocks that are this rank's alone
   std::map<std::int64_t, DiskFile> files_{};
-  std::uint32_t checksum_ = 0;          // of the block that is being read, so far
+  std::uint32_t checksum_ = 0;  // of the block that is being read, so far
   std::string failure_{};
   std::int64_t done_ = 0, to_read_ = 0;
 };

@@ -16,8 +16,10 @@ namespace io {
 
 Retention operator|(Retention a, const Retention& b) {
   a.last = std::max(a.last, b.last);
-  if (a.every == 0) a.every = b.every;
-  else if (b.every != 0 && b.every != a.every) throw CheckpointError("keep_every is given twice");
+  if (a.every == 0)
+    a.every = b.every;
+  else if (b.every != 0 && b.every != a.every)
+    throw CheckpointError("keep_every is given twice");
   a.best.insert(a.best.end(), b.best.begin(), b.best.end());
   return a;
 }
@@ -65,7 +67,8 @@ std::vector<std::int64_t> steps_to_remove(const io::Retention& keep, const StepM
     for (const auto& [step, metrics] : steps) {
       const auto found = metrics.find(rule.metric);
       if (found == metrics.end() || std::isnan(found->second)) continue;
-      ranked.emplace_back(rule.order == io::Retention::Order::smallest ? found->second : -found->second, -step);  // of equal ones the newest
+      ranked.emplace_back(rule.order == io::Retention::Order::smallest ? found->second : -found->second,
+                          -step);  // of equal ones the newest
     }
     std::sort(ranked.begin(), ranked.end());
     for (std::size_t k = 0; k < std::min(ranked.size(), static_cast<std::size_t>(rule.count)); ++k) wanted.insert(-ranked[k].second);

@@ -48,8 +48,9 @@ void check_visible(const std::string& folder, const Commit& commit) {
     std::error_code error;
     const auto size = std::filesystem::file_size(folder + "/" + file.name, error);
     if (error || static_cast<std::int64_t>(size) != file.bytes)
-      throw CheckpointError(fmt::format("'{}/{}', which another rank wrote, is not what rank 0 sees there: is the folder on a file system that all hosts share?",
-                                        folder, file.name));
+      throw CheckpointError(fmt::format(
+          "'{}/{}', which another rank wrote, is not what rank 0 sees there: is the folder on a file system that all hosts share?", folder,
+          file.name));
   }
 }
 
@@ -263,7 +264,8 @@ Manifest SaveJob::manifest(std::vector<std::vector<std::uint32_t>> checksums) co
 void SaveJob::publish(std::vector<std::vector<std::uint32_t>> checksums) {
   const auto m = manifest(std::move(checksums));
   const auto index = make_index_image(m);
-  Commit commit{m.step, m.uuid, {{"index.h5", std::ssize(index.bytes), crc32c(index.bytes), {}}}, index.text, index.places, index.ranges, index.checksums};
+  Commit commit{m.step,       m.uuid,         {{"index.h5", std::ssize(index.bytes), crc32c(index.bytes), {}}}, index.text, index.places,
+                index.ranges, index.checksums};
   std::size_t file = 0;
   for (const auto& text : laid_out_) {
     if (text.empty()) continue;

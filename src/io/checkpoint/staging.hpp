@@ -13,7 +13,9 @@ namespace meshwise::detail {
 
 class StagingBlock final : public Block {
  public:
-  explicit StagingBlock(std::size_t bytes) : Block(nullptr, bytes), memory_(static_cast<std::byte*>(::operator new(bytes, alignment))) { data_ = memory_.get(); }
+  explicit StagingBlock(std::size_t bytes) : Block(nullptr, bytes), memory_(static_cast<std::byte*>(::operator new(bytes, alignment))) {
+    data_ = memory_.get();
+  }
 
  private:
   // The system copies from a file into memory that begins elsewhere at less than half the speed.

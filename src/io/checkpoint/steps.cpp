@@ -46,7 +46,8 @@ std::optional<std::int64_t> step_of(std::string_view name) {
   name.remove_prefix(prefix.size());
   std::int64_t step = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), step);
-  if (error != std::errc() || end != name.data() + name.size() || step < 0 || step_name(step).substr(prefix.size()) != name) return std::nullopt;
+  if (error != std::errc() || end != name.data() + name.size() || step < 0 || step_name(step).substr(prefix.size()) != name)
+    return std::nullopt;
   return step;
 }
 
@@ -58,8 +59,10 @@ StepFolders list_steps(const std::string& root) {
   if (error == std::errc::no_such_file_or_directory) return folders;
   for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
     const auto name = entry->path().filename().string();
-    if (const auto step = step_of(name)) folders.steps.emplace(*step, entry->path().string());
-    else if (name.starts_with(newest_link)) folders.stale.push_back(entry->path().string());
+    if (const auto step = step_of(name))
+      folders.steps.emplace(*step, entry->path().string());
+    else if (name.starts_with(newest_link))
+      folders.stale.push_back(entry->path().string());
     else if (name.starts_with(prefix) && (name.find(unfinished) != std::string::npos || name.find(leaving) != std::string::npos))
       folders.stale.push_back(entry->path().string());
   }

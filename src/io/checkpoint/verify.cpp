@@ -30,7 +30,8 @@ std::string checksums_differ(std::uint32_t is, std::uint32_t was) { return fmt::
 
 class Verifier {
  public:
-  Verifier(const std::string& folder, const std::function<void(std::int64_t, std::int64_t)>& between) : folder_(folder), between_(between) {}
+  Verifier(const std::string& folder, const std::function<void(std::int64_t, std::int64_t)>& between)
+      : folder_(folder), between_(between) {}
 
   VerifyReport run() {
     if (!read_commit()) return std::move(report_);
@@ -41,7 +42,8 @@ class Verifier {
   }
 
  private:
-  void add(std::string file, std::string words, std::vector<std::string> arrays = {}, std::int64_t offset = 0, std::int64_t bytes = 0, std::int64_t block = -1) {
+  void add(std::string file, std::string words, std::vector<std::string> arrays = {}, std::int64_t offset = 0, std::int64_t bytes = 0,
+           std::int64_t block = -1) {
     report_.damage.push_back({std::move(file), block, offset, bytes, std::move(arrays), std::move(words)});
   }
 
@@ -84,16 +86,17 @@ class Verifier {
       if (const auto size = open(entry).size(); size != entry.bytes) throw CheckpointError(wrong_length(size, entry));
       const auto index = detail::read_index(folder_, commit_);
       count(entry.bytes);
-      if (const auto checksum = crc32c(index); checksum != entry.checksum) throw CheckpointError(checksums_differ(checksum, entry.checksum));
+      if (const auto checksum = crc32c(index); checksum != entry.checksum)
+        throw CheckpointError(checksums_differ(checksum, entry.checksum));
       auto manifest = decode(parts_of(index, commit_));
       if (manifest.step != commit_.step || manifest.uuid != commit_.uuid) throw CheckpointError("it belongs to another save than COMMIT");
       if (manifest.files.size() + 1 != commit_.files.size()) throw CheckpointError("it names other files than COMMIT");
       for (std::size_t k = 0; k < manifest.files.size(); ++k) {
         const auto& [name, runs] = manifest.files[k];
         const auto& other = commit_.files[k + 1];
-        if (name != other.name || !std::equal(runs.begin(), runs.end(), other.runs.begin(), other.runs.end(), [](const StoredRun& a, const Extent& b) {
-              return a.offset == b.offset && a.bytes == b.bytes;
-            }))
+        if (name != other.name ||
+            !std::equal(runs.begin(), runs.end(), other.runs.begin(), other.runs.end(),
+                        [](const StoredRun& a, const Extent& b) { return a.offset == b.offset && a.bytes == b.bytes; }))
           throw CheckpointError(fmt::format("it has {} otherwise than COMMIT", name));
       }
       manifest_ = std::move(manifest);
@@ -102,11 +105,14 @@ class Verifier {
 
   DiskFile open(const Commit::File& entry) const {
     std::error_code error;
-    if (std::filesystem::status(folder_ + "/" + entry.name, error).type() == std::filesystem::file_type::not_found) throw CheckpointError("it is missing");
+    if (std::filesystem::status(folder_ + "/" + entry.name, error).type() == std::filesystem::file_type::not_found)
+      throw CheckpointError("it is missing");
     return DiskFile::open(folder_ + "/" + entry.name);
   }
 
-  static std::string wrong_length(std::int64_t size, const Commit::File& entry) { return fmt::format("it is {} bytes long, and was {}", size, entry.bytes); }
+  static std::string wrong_length(std::int64_t size, const Commit::File& entry) {
+    return fmt::format("it is {} bytes long, and was {}", size, entry.bytes);
+  }
 
   std::vector<std::string> arrays_in(std::size_t k, std::int64_t from, std::int64_t to) const {
     if (!manifest_) return {};
@@ -172,11 +178,14 @@ class Verifier {
     for (std::int64_t index = 0; index < run.blocks(); ++index) {
       const auto from = run.offset + index * block_bytes, bytes = std::min(block_bytes, run.offset + run.bytes - from);
       if (from + bytes > size) return;  // the length was told
-            const auto damaged = [&](std::string words) { add(entry.name, std::move(words), arrays_in(k, from, from + bytes), from, bytes, run.first_block + index - first_block); };
+      const auto damaged = [&](std::string words) {
+        add(entry.name, std::move(words), arrays_in(k, from, from + bytes), from, bytes, run.first_block + index - first_block);
+      };
       ++report_.blocks;
       try {
         const auto checksum = add_checksum(file, from, bytes, 0);
-        if (const auto was = manifest_->checksums[static_cast<std::size_t>(run.first_block + index)]; checksum != was) damaged(checksums_differ(checksum, was));
+        if (const auto was = manifest_->checksums[static_cast<std::size_t>(run.first_block + index)]; checksum != was)
+          damaged(checksums_differ(checksum, was));
       } catch (const CheckpointError& e) {
         damaged(e.what());
       }

@@ -20,7 +20,7 @@ struct Damage {
 std::string to_string(const Damage& damage);
 
 struct VerifyReport {
-  std::int64_t step = -1;  // as COMMIT has it
+  std::int64_t step = -1;                         // as COMMIT has it
   std::int64_t files = 0, blocks = 0, bytes = 0;  // that were read
   std::vector<Damage> damage{};
   bool good() const { return damage.empty(); }

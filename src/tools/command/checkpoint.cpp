@@ -24,7 +24,8 @@ RunPath find_run(const std::string& path) {
   if (!fs::is_directory(status)) throw CheckpointError(fmt::format("'{}' is not a folder", path));
   // A link to a step has another name and another parent; `.` has neither.
   if (fs::is_symlink(folder, error) || folder.filename() == "." || folder.filename() == "..") folder = fs::canonical(folder);
-  const bool is_step = fs::exists(folder / "COMMIT", error) || fs::exists(folder / "index.h5", error) || detail::step_of(folder.filename().string());
+  const bool is_step =
+      fs::exists(folder / "COMMIT", error) || fs::exists(folder / "index.h5", error) || detail::step_of(folder.filename().string());
   if (!is_step) return {folder.string(), {}};
   return {folder.has_parent_path() ? folder.parent_path().string() : ".", folder.string()};
 }
@@ -33,7 +34,8 @@ std::int64_t parse_step(const std::string& text) {
   const std::string_view digits = std::string_view(text).substr(text.starts_with("step_") ? 5 : 0);
   std::int64_t step = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), step);
-  if (error != std::errc() || end != digits.data() + digits.size() || step < 0) throw Error(fmt::format("'{}' is no step: it is written as a number, as in 100", text));
+  if (error != std::errc() || end != digits.data() + digits.size() || step < 0)
+    throw Error(fmt::format("'{}' is no step: it is written as a number, as in 100", text));
   return step;
 }
 
@@ -63,7 +65,8 @@ std::string find_step(const std::string& path, const std::string& step) {
 }
 
 void add_checkpoint(CLI::App& app) {
-  auto* const checkpoint = app.add_subcommand("checkpoint", "Look at the steps that programs save, check them, compare, export and remove them");
+  auto* const checkpoint =
+      app.add_subcommand("checkpoint", "Look at the steps that programs save, check them, compare, export and remove them");
   checkpoint->require_subcommand(1);
   add_checkpoint_ls(*checkpoint);
   add_checkpoint_show(*checkpoint);

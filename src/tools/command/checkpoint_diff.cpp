@@ -28,9 +28,9 @@ struct Options {
 /// Values are equal as == has it, and a NaN equals a NaN. What is NaN on one side alone counts as differing, and in nothing else.
 struct Difference {
   std::int64_t elements = 0, differ = 0, nan = 0;
-  double most = 0;                // of |a - b|
-  std::uint64_t most_exactly = 0; // of integers
-  std::uint64_t ulp = 0;          // floating-point numbers from one to the other
+  double most = 0;                 // of |a - b|
+  std::uint64_t most_exactly = 0;  // of integers
+  std::uint64_t ulp = 0;           // floating-point numbers from one to the other
 };
 
 template <class T>
@@ -49,8 +49,10 @@ std::int64_t place_in_order(T value) {
 
 template <class T>
 double real_value(T value) {
-  if constexpr (std::is_same_v<T, float16_t> || std::is_same_v<T, bfloat16_t>) return static_cast<double>(static_cast<float>(value));
-  else return static_cast<double>(value);
+  if constexpr (std::is_same_v<T, float16_t> || std::is_same_v<T, bfloat16_t>)
+    return static_cast<double>(static_cast<float>(value));
+  else
+    return static_cast<double>(value);
 }
 
 // Of two floating-point numbers: |a - b|, 0 where they are equal or one is no number.
@@ -76,7 +78,8 @@ void compare_one(const T& a, const T& b, Difference& d) {
     d.most = std::max(d.most, std::hypot(real, imaginary));
   } else if constexpr (std::is_integral_v<T>) {
     differ = a != b;
-    const auto apart = a > b ? static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b) : static_cast<std::uint64_t>(b) - static_cast<std::uint64_t>(a);
+    const auto apart = a > b ? static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b)
+                             : static_cast<std::uint64_t>(b) - static_cast<std::uint64_t>(a);
     d.most_exactly = std::max(d.most_exactly, apart);
   } else {
     d.most = std::max(d.most, compare_floats(a, b, d, differ, nan));
@@ -101,13 +104,14 @@ void compare_values(Dtype dtype, const std::byte* a, const std::byte* b, std::in
 }
 
 // One side's values come as they lie in its files, a block at a time; the other side is asked for the same boxes.
-Difference compare(detail::StepReader& a, const detail::StoredArray& in_a, detail::StepReader& b, const detail::StoredArray& in_b, Bar& bar, std::int64_t& done,
-                   std::int64_t total) {
+Difference compare(detail::StepReader& a, const detail::StoredArray& in_a, detail::StepReader& b, const detail::StoredArray& in_b, Bar& bar,
+                   std::int64_t& done, std::int64_t total) {
   Difference d;
   const auto memory = std::make_shared<detail::StagingBlock>(static_cast<std::size_t>(detail::block_bytes));
   a.as_stored(in_a, [&](const Index& stored, std::int64_t first, std::int64_t count, const std::byte* values) {
     for (auto box : detail::boxes_of_run(stored.shape(), first, count)) {
-      for (std::int64_t axis = 0; axis < box.ndim(); ++axis) box[axis] = {box[axis].start + stored[axis].start, box[axis].stop + stored[axis].start};
+      for (std::int64_t axis = 0; axis < box.ndim(); ++axis)
+        box[axis] = {box[axis].start + stored[axis].start, box[axis].stop + stored[axis].start};
       const auto other = detail::dense_in(memory, 0, box.shape(), in_a.dtype);
       b.read(in_b, box, other);
       compare_values(in_a.dtype, values, other.data(), other.size(), d);
@@ -130,8 +134,8 @@ struct Result {
   std::int64_t same = 0, different = 0;
 };
 
-void compare_array(detail::StepReader& a, const detail::StoredArray& in_a, detail::StepReader& b, const detail::StoredArray& in_b, Result& result, Bar& bar,
-                   std::int64_t& done, std::int64_t total) {
+void compare_array(detail::StepReader& a, const detail::StoredArray& in_a, detail::StepReader& b, const detail::StoredArray& in_b,
+                   Result& result, Bar& bar, std::int64_t& done, std::int64_t total) {
   const auto type = type_string(in_a.dtype, in_a.shape), other = type_string(in_b.dtype, in_b.shape);
   if (type != other) {
     ++result.different;
@@ -143,7 +147,8 @@ void compare_array(detail::StepReader& a, const detail::StoredArray& in_a, detai
   ++(d.differ > 0 ? result.different : result.same);
   const bool has_ulp = is_floating(in_a.dtype) || is_complex(in_a.dtype);
   if (d.differ > 0)
-    result.table.add({in_a.name, type, fmt::format("{} of {}", d.differ, d.elements), most_text(in_a.dtype, d), has_ulp ? std::to_string(d.ulp) : "-", std::to_string(d.nan)});
+    result.table.add({in_a.name, type, fmt::format("{} of {}", d.differ, d.elements), most_text(in_a.dtype, d),
+                      has_ulp ? std::to_string(d.ulp) : "-", std::to_string(d.nan)});
   ordered_json j{{"name", in_a.name}, {"type", type}, {"elements", d.elements}, {"differ", d.differ}};
   j["max_abs"] = has_ulp ? json_number(d.most) : ordered_json(d.most_exactly);
   j["max_ulp"] = has_ulp ? ordered_json(d.ulp) : ordered_json(nullptr);
@@ -177,7 +182,8 @@ void run(const Options& o) {
   for (const auto& [name, array] : in_b) only_b.push_back(name);
   const bool same = result.different == 0 && only_a.empty() && only_b.empty();
   if (o.json) {
-    print_json({{"same", same}, {"a", a.folder()}, {"b", b.folder()}, {"arrays", result.json}, {"only_in_a", only_a}, {"only_in_b", only_b}});
+    print_json(
+        {{"same", same}, {"a", a.folder()}, {"b", b.folder()}, {"arrays", result.json}, {"only_in_a", only_a}, {"only_in_b", only_b}});
   } else {
     const auto table = result.table.text();
     if (std::count(table.begin(), table.end(), '\n') > 1) fmt::print("{}", table);

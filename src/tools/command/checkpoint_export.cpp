@@ -30,14 +30,18 @@ void run(const Options& o) {
     Bar bar("export");
     const detail::ExportProgress progress = [&](std::int64_t done, std::int64_t total) { bar.show(done, total); };
     if (o.file.ends_with(".npy")) {
-      if (arrays.size() != 1) throw Error(fmt::format("'{}' holds one array, and there are {}: name one with --array, or export to an .h5 file", o.file, arrays.size()));
+      if (arrays.size() != 1)
+        throw Error(
+            fmt::format("'{}' holds one array, and there are {}: name one with --array, or export to an .h5 file", o.file, arrays.size()));
       detail::export_npy(step, *arrays[0], o.file, progress);
     } else {
       detail::export_hdf5(step, arrays, o.file, progress);
     }
   }
-  if (o.json) print_json({{"step", m.step}, {"file", o.file}, {"arrays", arrays.size()}, {"bytes", bytes}});
-  else fmt::print("step {}: {}, {} in {}\n", m.step, counted(std::ssize(arrays), "array"), bytes_text(bytes), o.file);
+  if (o.json)
+    print_json({{"step", m.step}, {"file", o.file}, {"arrays", arrays.size()}, {"bytes", bytes}});
+  else
+    fmt::print("step {}: {}, {} in {}\n", m.step, counted(std::ssize(arrays), "array"), bytes_text(bytes), o.file);
 }
 
 }  // namespace

@@ -47,7 +47,11 @@ ordered_json to_json(const Step& step) {
     return j;
   }
   const auto& m = step.manifest;
-  j.update(ordered_json{{"created", m.created}, {"world_size", m.world_size}, {"arrays", m.arrays.size()}, {"bytes", step.values}, {"bytes_on_disk", step.on_disk}});
+  j.update(ordered_json{{"created", m.created},
+                        {"world_size", m.world_size},
+                        {"arrays", m.arrays.size()},
+                        {"bytes", step.values},
+                        {"bytes_on_disk", step.on_disk}});
   j["metrics"] = ordered_json::object();
   for (const auto& [name, value] : m.metrics) j["metrics"][name] = json_number(value);
   return j;
@@ -60,7 +64,8 @@ void print_table(const std::string& run, const std::vector<Step>& steps, const s
   for (const auto& step : steps) {
     const auto& m = step.manifest;
     if (step.trouble.empty())
-      table.add({std::to_string(step.number), bytes_text(step.values), std::to_string(m.arrays.size()), std::to_string(m.world_size), m.created, metrics_text(m.metrics)});
+      table.add({std::to_string(step.number), bytes_text(step.values), std::to_string(m.arrays.size()), std::to_string(m.world_size),
+                 m.created, metrics_text(m.metrics)});
     else
       table.add({std::to_string(step.number), "-", "-", "-", "not whole"});
   }
@@ -68,7 +73,8 @@ void print_table(const std::string& run, const std::vector<Step>& steps, const s
   for (const auto& step : steps)
     if (!step.trouble.empty()) fmt::print("step {} is not whole: {}\n", step.number, step.trouble);
   for (const auto& path : stale) fmt::print("unfinished: {}\n", name_of(path));
-  if (!stale.empty()) fmt::print("What is unfinished a job is saving or removing now, or one that ended left it: meshwise checkpoint sweep removes that.\n");
+  if (!stale.empty())
+    fmt::print("What is unfinished a job is saving or removing now, or one that ended left it: meshwise checkpoint sweep removes that.\n");
 }
 
 void run(const Options& o) {

@@ -33,7 +33,8 @@ void rm(const Options& o) {
   const auto run = find_run(o.run);
   std::vector<std::string> folders;
   if (run.step.empty() && o.steps.empty()) throw Error("which steps? rm RUN STEP...");
-  if (!run.step.empty()) folders.push_back(find_step(o.run, o.steps.empty() ? "" : o.steps[0]));
+  if (!run.step.empty())
+    folders.push_back(find_step(o.run, o.steps.empty() ? "" : o.steps[0]));
   else
     for (const auto& step : o.steps) folders.push_back(find_step(o.run, step));
   std::sort(folders.begin(), folders.end());
@@ -41,7 +42,8 @@ void rm(const Options& o) {
   if (const auto good = detail::good_steps(run.root); !o.force && !good.empty())
     for (const auto& folder : folders)
       if (detail::step_of(std::filesystem::path(folder).filename().string()) == good.back())
-        throw CheckpointError(fmt::format("step {} is the newest one that is whole, and nothing was removed; --force removes it too", good.back()));
+        throw CheckpointError(
+            fmt::format("step {} is the newest one that is whole, and nothing was removed; --force removes it too", good.back()));
   for (const auto& folder : folders) detail::remove_step(folder);
   detail::sync_folder(run.root);
   print_removed(names_of(folders), o.json);
@@ -54,7 +56,8 @@ void sweep(const Options& o) {
   auto removed = names_of(detail::sweep(run.root));
   std::sort(removed.begin(), removed.end());
   print_removed(removed, o.json);
-  if (const auto left = detail::list_steps(run.root).stale; !left.empty()) throw CheckpointError(fmt::format("'{}' cannot be removed", left[0]));
+  if (const auto left = detail::list_steps(run.root).stale; !left.empty())
+    throw CheckpointError(fmt::format("'{}' cannot be removed", left[0]));
   if (removed.empty() && !o.json) fmt::print("nothing to remove\n");
 }
 
@@ -71,7 +74,8 @@ void add_checkpoint_rm(CLI::App& app) {
 }
 
 void add_checkpoint_sweep(CLI::App& app) {
-  auto* const out = app.add_subcommand("sweep", "Remove what saves and removals left that never came to their end; refused while a job saves there");
+  auto* const out =
+      app.add_subcommand("sweep", "Remove what saves and removals left that never came to their end; refused while a job saves there");
   const auto o = std::make_shared<Options>();
   out->add_option("RUN", o->run, "The run's folder")->required();
   out->add_flag("--json", o->json, "What was removed as JSON");

@@ -39,11 +39,15 @@ void add_node(Table& table, const detail::Manifest& m, const nlohmann::json& nod
   }
   const auto& [kind, children] = *node.items().begin();
   const bool dict = kind == "dict";
-  if (!key.empty() || children.empty()) table.add({label + (dict ? "/" : ""), dict ? (children.empty() ? "an empty dict" : "") : fmt::format("{} of {}", kind, children.size())});
+  if (!key.empty() || children.empty())
+    table.add(
+        {label + (dict ? "/" : ""), dict ? (children.empty() ? "an empty dict" : "") : fmt::format("{} of {}", kind, children.size())});
   const auto below = key.empty() ? depth : depth + 1;
   for (std::size_t item = 0; item < children.size(); ++item) {
-    if (dict) add_node(table, m, children[item].at(1), children[item].at(0).get<std::string>(), below);
-    else add_node(table, m, children[item], std::to_string(item), below);
+    if (dict)
+      add_node(table, m, children[item].at(1), children[item].at(0).get<std::string>(), below);
+    else
+      add_node(table, m, children[item], std::to_string(item), below);
   }
 }
 
@@ -53,7 +57,8 @@ std::string mesh_text(const detail::StoredSharding& s) {
 }
 
 void print_step(const std::string& folder, const detail::Manifest& m) {
-  fmt::print("step {}: {}, {} in {}\n", m.step, counted(std::ssize(m.arrays), "array"), bytes_text(bytes_of(m)), counted(std::ssize(m.files), "file"));
+  fmt::print("step {}: {}, {} in {}\n", m.step, counted(std::ssize(m.arrays), "array"), bytes_text(bytes_of(m)),
+             counted(std::ssize(m.files), "file"));
   fmt::print("saved {} by {} on {}, with HDF5 {}\n", m.created, m.library, counted(m.world_size, "rank"), m.hdf5);
   if (!m.metrics.empty()) fmt::print("metrics: {}\n", metrics_text(m.metrics));
   if (!m.metadata.empty()) fmt::print("metadata: {}\n", m.metadata);
@@ -98,7 +103,8 @@ void print_array(const detail::Manifest& m, const detail::StoredArray& array) {
   Table table("<<>>");
   table.add({"box", "file", "from byte", "bytes"});
   for (const auto& box : m.boxes_of(array))
-    table.add({to_string(box.box), m.files[static_cast<std::size_t>(box.file)].name, std::to_string(box.offset), std::to_string(bytes_of(array, box))});
+    table.add({to_string(box.box), m.files[static_cast<std::size_t>(box.file)].name, std::to_string(box.offset),
+               std::to_string(bytes_of(array, box))});
   fmt::print("\n{}", table.text());
 }
 
@@ -107,9 +113,16 @@ ordered_json to_json(const detail::Manifest& m, const detail::StoredArray& array
   for (const auto& stored : m.boxes_of(array)) {
     auto ranges = ordered_json::array();
     for (const auto& range : stored.box) ranges.push_back({range.start, range.stop});
-    boxes.push_back({{"box", std::move(ranges)}, {"file", m.files[static_cast<std::size_t>(stored.file)].name}, {"offset", stored.offset}, {"bytes", bytes_of(array, stored)}});
+    boxes.push_back({{"box", std::move(ranges)},
+                     {"file", m.files[static_cast<std::size_t>(stored.file)].name},
+                     {"offset", stored.offset},
+                     {"bytes", bytes_of(array, stored)}});
   }
-  ordered_json j{{"name", array.name}, {"type", detail::type_text(m, array)}, {"dtype", name(array.dtype)}, {"shape", array.shape.lengths()}, {"bytes", array.nbytes()}};
+  ordered_json j{{"name", array.name},
+                 {"type", detail::type_text(m, array)},
+                 {"dtype", name(array.dtype)},
+                 {"shape", array.shape.lengths()},
+                 {"bytes", array.nbytes()}};
   j["sharding"] = array.sharding >= 0 ? ordered_json(array.sharding) : ordered_json(nullptr);
   j["virtual"] = array.is_virtual;
   j["boxes"] = std::move(boxes);
@@ -117,15 +130,21 @@ ordered_json to_json(const detail::Manifest& m, const detail::StoredArray& array
 }
 
 ordered_json to_json(const detail::Manifest& m, const detail::StoredArray* only) {
-  ordered_json j{{"step", m.step}, {"uuid", m.uuid}, {"created", m.created}, {"library", m.library}, {"hdf5", m.hdf5}, {"world_size", m.world_size}, {"bytes", bytes_of(m)}};
+  ordered_json j{{"step", m.step},       {"uuid", m.uuid}, {"created", m.created},
+                 {"library", m.library}, {"hdf5", m.hdf5}, {"world_size", m.world_size},
+                 {"bytes", bytes_of(m)}};
   j["metrics"] = ordered_json::object();
   for (const auto& [name, value] : m.metrics) j["metrics"][name] = json_number(value);
   j["metadata"] = m.metadata.empty() ? ordered_json(nullptr) : ordered_json::parse(m.metadata);
   j["tree"] = ordered_json::parse(m.tree);
   j["shardings"] = ordered_json::array();
   for (const auto& s : m.shardings)
-    j["shardings"].push_back({{"text", detail::to_string(s)}, {"axis_names", s.axis_names}, {"axis_sizes", s.axis_sizes}, {"axis_types", s.axis_types},
-                              {"devices", s.devices}, {"spec", s.spec}});
+    j["shardings"].push_back({{"text", detail::to_string(s)},
+                              {"axis_names", s.axis_names},
+                              {"axis_sizes", s.axis_sizes},
+                              {"axis_types", s.axis_types},
+                              {"devices", s.devices},
+                              {"spec", s.spec}});
   j["arrays"] = ordered_json::array();
   for (const auto& array : m.arrays)
     if (!only || only == &array) j["arrays"].push_back(to_json(m, array));
@@ -135,7 +154,8 @@ ordered_json to_json(const detail::Manifest& m, const detail::StoredArray* only)
 void run(const Options& o) {
   // A word that is no number names an array, of the step that the folder is or of the newest.
   const bool is_step = !find_run(o.run).step.empty();
-  const bool names_array = o.array.empty() && (is_step || o.step.find_first_not_of("0123456789") != std::string::npos) && !o.step.starts_with("step_");
+  const bool names_array =
+      o.array.empty() && (is_step || o.step.find_first_not_of("0123456789") != std::string::npos) && !o.step.starts_with("step_");
   const auto folder = find_step(o.run, names_array ? "" : o.step);
   const auto& wanted = names_array ? o.step : o.array;
   const auto m = detail::read_manifest(folder);
@@ -147,7 +167,8 @@ void run(const Options& o) {
 }  // namespace
 
 void add_checkpoint_show(CLI::App& app) {
-  auto* const show = app.add_subcommand("show", "What a step holds: the tree, types, layouts and metadata; of one array its boxes and a picture of its layout");
+  auto* const show = app.add_subcommand(
+      "show", "What a step holds: the tree, types, layouts and metadata; of one array its boxes and a picture of its layout");
   const auto o = std::make_shared<Options>();
   show->add_option("RUN", o->run, "The run's folder, or a step's")->required();
   show->add_option("STEP", o->step, "The step (the newest that is whole where nothing is said)");

@@ -22,7 +22,7 @@ struct Options {
 /// Of a complex array the extremes are those of the absolute values.
 struct Stats {
   std::int64_t count = 0, nans = 0, infs = 0, zeros = 0, finite = 0;
-  std::string least{}, largest{};     // of what is no NaN; empty where there is nothing
+  std::string least{}, largest{};  // of what is no NaN; empty where there is nothing
   ordered_json json_least, json_largest;
   long double sum = 0, sum_imaginary = 0;  // of what is finite
 };
@@ -34,9 +34,12 @@ struct is_complex_type<std::complex<T>> : std::true_type {};
 
 template <class T>
 auto ordinary(T value) {
-  if constexpr (std::is_same_v<T, float16_t> || std::is_same_v<T, bfloat16_t>) return static_cast<float>(value);
-  else if constexpr (is_complex_type<T>::value) return std::abs(std::complex<double>(value));
-  else return value;
+  if constexpr (std::is_same_v<T, float16_t> || std::is_same_v<T, bfloat16_t>)
+    return static_cast<float>(value);
+  else if constexpr (is_complex_type<T>::value)
+    return std::abs(std::complex<double>(value));
+  else
+    return value;
 }
 
 template <class T>
@@ -62,10 +65,14 @@ class Collector {
   Stats finish() {
     if (!any_) return stats_;
     const auto put = [](const T& original, const Ordinary& value, std::string& text, ordered_json& json) {
-      if constexpr (is_complex_type<T>::value) text = fmt::format("{:.8g}", value);
-      else text = detail::scalar_text(dtype_of<T>(), reinterpret_cast<const std::byte*>(&original));
-      if constexpr (std::is_integral_v<Ordinary>) json = value;
-      else json = json_number(static_cast<double>(value));
+      if constexpr (is_complex_type<T>::value)
+        text = fmt::format("{:.8g}", value);
+      else
+        text = detail::scalar_text(dtype_of<T>(), reinterpret_cast<const std::byte*>(&original));
+      if constexpr (std::is_integral_v<Ordinary>)
+        json = value;
+      else
+        json = json_number(static_cast<double>(value));
     };
     put(least_original_, least_, stats_.least, stats_.json_least);
     put(largest_original_, largest_, stats_.largest, stats_.json_largest);
@@ -136,8 +143,11 @@ ordered_json to_json(const detail::Manifest& m, const detail::StoredArray& array
     mean = json_number(mean_of(s.sum, s.finite));
     if (is_complex(array.dtype)) mean = {mean, json_number(mean_of(s.sum_imaginary, s.finite))};
   }
-  return {{"name", array.name}, {"type", detail::type_text(m, array)}, {"count", s.count}, {"min", s.json_least}, {"max", s.json_largest}, {"mean", std::move(mean)},
-          {"nan", s.nans}, {"inf", s.infs}, {"zeros", s.zeros}};
+  return {{"name", array.name},    {"type", detail::type_text(m, array)},
+          {"count", s.count},      {"min", s.json_least},
+          {"max", s.json_largest}, {"mean", std::move(mean)},
+          {"nan", s.nans},         {"inf", s.infs},
+          {"zeros", s.zeros}};
 }
 
 void run(const Options& o) {
@@ -156,14 +166,17 @@ void run(const Options& o) {
     Bar bar("stats");
     for (const auto* array : arrays) {
       const auto s = stats_of(step, *array, bar, done, total);
-      if (o.json) json.push_back(to_json(m, *array, s));
+      if (o.json)
+        json.push_back(to_json(m, *array, s));
       else
-        table.add({array->name, detail::type_text(m, *array), s.least.empty() ? "-" : s.least, s.largest.empty() ? "-" : s.largest, mean_text(s, array->dtype),
-                   std::to_string(s.nans), std::to_string(s.infs), std::to_string(s.zeros)});
+        table.add({array->name, detail::type_text(m, *array), s.least.empty() ? "-" : s.least, s.largest.empty() ? "-" : s.largest,
+                   mean_text(s, array->dtype), std::to_string(s.nans), std::to_string(s.infs), std::to_string(s.zeros)});
     }
   }
-  if (o.json) print_json({{"step", m.step}, {"arrays", std::move(json)}});
-  else fmt::print("{}", table.text());
+  if (o.json)
+    print_json({{"step", m.step}, {"arrays", std::move(json)}});
+  else
+    fmt::print("{}", table.text());
 }
 
 }  // namespace
@@ -175,7 +188,8 @@ void add_checkpoint_stats(CLI::App& app) {
   stats->add_option("STEP", o->step, "The step (the newest that is whole where nothing is said)");
   stats->add_option("--array", o->arrays, "This array alone; may be given several times");
   stats->add_flag("--json", o->json, "The same as JSON");
-  stats->footer("Least and largest leave NaNs out, the mean infinite values too. Of a complex array they are those of the absolute values.");
+  stats->footer(
+      "Least and largest leave NaNs out, the mean infinite values too. Of a complex array they are those of the absolute values.");
   stats->callback([o] { run(*o); });
 }
 

@@ -16,7 +16,8 @@ namespace {
 
 // Characters, of UTF-8: all bytes but those that go on with one.
 std::size_t width(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
 }  // namespace
@@ -39,7 +40,9 @@ std::string Table::text() const {
 
 std::string bytes_text(std::int64_t bytes) { return detail::bytes_text(static_cast<double>(bytes)); }
 
-std::string counted(std::int64_t count, const std::string& what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : what.ends_with("x") ? "es" : "s"); }
+std::string counted(std::int64_t count, const std::string& what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : what.ends_with("x") ? "es" : "s");
+}
 
 std::string metrics_text(const std::map<std::string, double>& metrics) {
   std::string text;
@@ -55,7 +58,10 @@ ordered_json json_number(double value) {
 }
 
 Bar::Bar(std::string what)
-    : what_(std::move(what)), start_(std::chrono::steady_clock::now()), next_(start_ + std::chrono::seconds(1)), terminal_(::isatty(STDERR_FILENO) == 1) {}
+    : what_(std::move(what)),
+      start_(std::chrono::steady_clock::now()),
+      next_(start_ + std::chrono::seconds(1)),
+      terminal_(::isatty(STDERR_FILENO) == 1) {}
 
 Bar::~Bar() {
   if (drawn_) std::fputs("\r\x1b[K", stderr);
@@ -67,7 +73,8 @@ void Bar::show(std::int64_t done, std::int64_t total) {
   if (now < next_) return;
   next_ = now + std::chrono::milliseconds(200);
   const auto seconds = std::chrono::duration<double>(now - start_).count();
-  fmt::print(stderr, "\r\x1b[K{}: {:.0f} % of {}, {}/s", what_, total > 0 ? 100.0 * static_cast<double>(done) / static_cast<double>(total) : 100.0, bytes_text(total),
+  fmt::print(stderr, "\r\x1b[K{}: {:.0f} % of {}, {}/s", what_,
+             total > 0 ? 100.0 * static_cast<double>(done) / static_cast<double>(total) : 100.0, bytes_text(total),
              detail::bytes_text(static_cast<double>(done) / seconds));
   std::fflush(stderr);
   drawn_ = true;

@@ -37,8 +37,8 @@ ordered_json to_json(const std::string& folder, const detail::VerifyReport& repo
     one.update(ordered_json{{"offset", d.offset}, {"bytes", d.bytes}, {"arrays", d.arrays}, {"words", d.words}});
     damage.push_back(std::move(one));
   }
-  return {{"folder", folder}, {"step", report.step}, {"good", report.good()}, {"files", report.files}, {"blocks", report.blocks}, {"bytes", report.bytes},
-          {"damage", std::move(damage)}};
+  return {{"folder", folder},        {"step", report.step},   {"good", report.good()},      {"files", report.files},
+          {"blocks", report.blocks}, {"bytes", report.bytes}, {"damage", std::move(damage)}};
 }
 
 void run(const Options& o) {
@@ -67,7 +67,8 @@ void run(const Options& o) {
 }  // namespace
 
 void add_checkpoint_verify(CLI::App& app) {
-  auto* const verify = app.add_subcommand("verify", "Read a step whole and compare it with its checksums; exit code 1 if anything is damaged");
+  auto* const verify =
+      app.add_subcommand("verify", "Read a step whole and compare it with its checksums; exit code 1 if anything is damaged");
   const auto o = std::make_shared<Options>();
   verify->add_option("RUN", o->run, "The run's folder, or a step's")->required();
   auto* const step = verify->add_option("STEP", o->step, "The step (the newest where nothing is said)");
