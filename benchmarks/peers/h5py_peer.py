@@ -14,7 +14,8 @@ comm = MPI.COMM_WORLD
 ROWS, COLUMNS = 1024, 512
 share = ROWS // comm.size
 first = comm.rank * share
-arrays = {f"layer{k:03}": numpy.random.default_rng([k, comm.rank]).standard_normal((share, COLUMNS), dtype="f4") for k in range(int(sys.argv[1]) // 2)}
+arrays = {f"layer{k:03}": numpy.random.default_rng([k, comm.rank]).standard_normal((share, COLUMNS), dtype="f4")
+          for k in range(int(sys.argv[1]) // 2)}
 folder = Folder(comm)
 path = f"{folder.path}/tree.h5"
 

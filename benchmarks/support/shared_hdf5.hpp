@@ -17,8 +17,8 @@ inline void worked(bool it_did, const char* what) {
   if (!it_did) throw meshwise::Error(std::string("cannot ") + what);
 }
 
-/// x as the dataset /x of a new file: all ranks together, each the boxes of its own devices. One collective call a rank, so one selection of all its boxes; a
-/// rank without any takes part with an empty one. Needs a parallel HDF5, and that every rank gets here.
+/// x as the dataset /x of a new file: all ranks together, each the boxes of its own devices. One collective call a rank, so one selection of all its
+/// boxes; a rank without any takes part with an empty one. Needs a parallel HDF5, and that every rank gets here.
 inline void write_by_mpi_io(const std::string& path, const meshwise::Array& x) {
   const auto access = H5Pcreate(H5P_FILE_ACCESS), transfer = H5Pcreate(H5P_DATASET_XFER);
   H5Pset_fapl_mpio(access, MPI_COMM_WORLD, MPI_INFO_NULL);
