@@ -8,8 +8,8 @@
 #
 # A program says its suite, its rank counts or emulated hosts and the peer it needs in comment lines (benchmarks/CMakeLists.txt)
 # and prints one JSON line a row with the keys bench, case, ranks, bytes, peer, ours_s, peer_s, ratio, goal, holds. Rows
-# without a goal are no bars. All rows are kept in build/bench.jsonl. The suite redistribution also has peers that are
-# jobs of their own. A peer that is not there (scripts/install_peers.sh) is said to be skipped. The exit code is 0
+# without a goal are no bars. All rows are kept in build/bench.jsonl. The suites redistribution and checkpoint also have peers
+# that are jobs of their own. A peer that is not there (scripts/install_peers.sh) is said to be skipped. The exit code is 0
 # unless a program fails: bars are read, they do not gate.
 set -uo pipefail
 # shellcheck source=scripts/common.sh
@@ -29,6 +29,7 @@ while (($#)); do
     --list)
       for name in "${all[@]}"; do [[ $(fact ranks "$name") == none ]] || printf '%-16s %s\n' "$(suite_of "$name")" "$name"; done
       printf '%-16s %s\n' redistribution reshard_jobs
+      printf '%-16s %s\n' checkpoint checkpoint_jobs
       exit 0 ;;
     -*)
       sed -n '2,/^set /s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" | head -n -1
@@ -38,11 +39,12 @@ while (($#)); do
   shift
 done
 
-names=() jobs=''
-if ((${#asked[@]} == 0)); then jobs=1; fi
+names=() jobs='' tree_jobs=''
+if ((${#asked[@]} == 0)); then jobs=1 tree_jobs=1; fi
 for want in ${asked[@]+"${asked[@]}"}; do
   found=
   if [[ $want == redistribution || $want == reshard_jobs ]]; then jobs=1 found=1; fi
+  if [[ $want == checkpoint || $want == checkpoint_jobs ]]; then tree_jobs=1 found=1; fi
   for name in "${all[@]}"; do
     if [[ $name == "$want" || $(suite_of "$name") == "$want" ]]; then names+=("$name") found=1; fi
   done
@@ -65,6 +67,7 @@ for name in ${names[@]+"${names[@]}"}; do
   fi
 done
 if [[ -n $jobs ]]; then targets+=(benchmarks/reshard_worker); fi
+if [[ -n $tree_jobs ]]; then targets+=(benchmarks/checkpoint_worker); fi
 if [[ -z ${MESHWISE_NO_BUILD:-} ]]; then build_targets "${targets[@]}" || exit 1; fi
 
 export MESHWISE_NO_BUILD=1
@@ -105,11 +108,11 @@ against() {
   keep "reshard_jobs against $peer" python3 "$root/benchmarks/peers/rounds.py" --bench reshard_jobs --peer "$peer" --ranks "$n" --goal "$goal" \
     "${within[@]}" "$run" -n "$n" "$build/benchmarks/reshard_worker" ${size:+"$size"} -- "$@"
 }
+mpi=$build/peers/mpi/bin/python jax=$build/peers/jax/bin/python peers=$root/benchmarks/peers
+has() { "$1" -c "import $2" >/dev/null 2>&1 || { say "skipped: the rows against $3 (scripts/install_peers.sh)"; return 1; }; }
 if [[ -n $jobs ]]; then
-  mpi=$build/peers/mpi/bin/python jax=$build/peers/jax/bin/python peers=$root/benchmarks/peers
   side=$(awk -v mib="${size:-512}" 'BEGIN { print int(sqrt(mib * 131072) / 64) * 64 }')
   within=()
-  has() { "$1" -c "import $2" >/dev/null 2>&1 || { say "skipped: the rows against $3 (scripts/install_peers.sh)"; return 1; }; }
   if has "$mpi" mpi4py_fft mpi4py-fft; then
     for n in 2 4 8; do against mpi4py-fft 4 "$n" "$run" -n "$n" "$mpi" "$peers/mpi4py_fft_peer.py" "$side"; done
   fi
@@ -127,6 +130,23 @@ if [[ -n $jobs ]]; then
     against "ours under MPICH" 1.1 2 env MESHWISE_MPIEXEC=mpiexec.mpich "$run" -n 2 "$build/mpich/benchmarks/reshard_worker" ${size:+"$size"}
   else
     say "skipped: ours under MPICH (scripts/install_peers.sh)"
+  fi
+fi
+
+tree_against() {
+  local peer=$1 goal=$2 mib=${size:-512}
+  shift 2
+  keep "checkpoint_jobs against $peer" python3 "$peers/rounds.py" --bench checkpoint_jobs --peer "$peer" --ranks 4 --goal "$goal" --rounds 5 \
+    --case "durable save of $((mib / 2)) float32 arrays of 2 MiB, rows" --bytes $((mib << 20)) --floor "write + fsync, a file a rank" \
+    "$run" -n 4 "$build/benchmarks/checkpoint_worker" "$mib" -- "$@" "$mib"
+}
+if [[ -n $tree_jobs ]]; then
+  if H5PY_ALWAYS_USE_MPI=1 has /usr/bin/python3 "h5py, mpi4py; assert h5py.get_config().mpi" "h5py over MPI"; then
+    tree_against "h5py over MPI, collective, fsync" 2 "$run" -n 4 /usr/bin/python3 "$peers/h5py_peer.py"
+  fi
+  if has "$jax" orbax.checkpoint Orbax; then
+    tree_against "Orbax, 4 CPU devices in one process" 1.5 "$jax" "$peers/orbax_peer.py" 4
+    tree_against "Orbax, 4 CPU devices in one process, no compression" 1.5 "$jax" "$peers/orbax_peer.py" 4 raw
   fi
 fi
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Installs what the benchmarks compare us with; the library needs none of it. Root, on Debian.
 #
-#   scripts/install_peers.sh                   ScaLAPACK, FFTW-MPI and MPICH (apt); mpi4py-fft, heat and JAX (pip, in build/peers)
+#   scripts/install_peers.sh                   ScaLAPACK, FFTW-MPI, MPICH and h5py over MPI (apt); mpi4py-fft, heat, JAX and Orbax (pip, in build/peers)
 #   scripts/install_peers.sh --costa FOLDER    COSTA as well, from its sources (github.com/eth-cscs/COSTA with its submodules)
 #   scripts/install_peers.sh --apt             what apt has alone
 #
@@ -67,9 +67,11 @@ if [[ -n $python ]]; then
     if ! "$peers/mpi/bin/python" -c 'import heat' 2>/dev/null; then
       attempt "torch, for heat" apt python3-torch python3-torchvision python3-scipy && attempt heat "$peers/mpi/bin/pip" install --no-deps 'heat<1.5'
     fi
+    attempt "h5py over MPI" apt python3-h5py-mpi
     # One of its own: it wants a newer numpy than Debian's torch.
     [[ -x $peers/jax/bin/python ]] || "$interpreter" -m venv "$peers/jax"
     "$peers/jax/bin/python" -c 'import jax' 2>/dev/null || attempt JAX "$peers/jax/bin/pip" install jax
+    "$peers/jax/bin/python" -c 'import orbax.checkpoint' 2>/dev/null || attempt Orbax "$peers/jax/bin/pip" install orbax-checkpoint
   fi
 fi
 

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Two jobs, ours and a peer's, one after the other in every round, so that a ratio is of the same minute; prints a row.
 
-Each prints `@ ready [rows columns]`, then `@ SECONDS [SECONDS of the roofline]` for every line `go`; while one works the other sleeps.
+Each prints `@ ready [rows columns]`, then `@ SECONDS [SECONDS of the floor]` for every line `go`; while one works the other sleeps.
+The floor is the least that the task can take: the roofline of a copy, or what --floor names, which gets a row of its own.
 
-  rounds.py --bench NAME --peer NAME --goal G [--within] --ranks N OURS... -- PEER...
+  rounds.py --bench NAME --peer NAME --goal G [--within] --ranks N [--case TEXT --bytes B --floor NAME] OURS... -- PEER...
 
-A bar holds at a ratio (the peer's seconds / ours) of at least G, or where ours reaches 0.90 of the roofline in that run; with
---within at a ratio from 1/G to G. The row says in its case that the jobs are two.
+A bar holds at a ratio (the peer's seconds / ours) of at least G, or where ours reaches 0.90 of the roofline (of a floor with a
+name it does not) in that run; with --within at a ratio from 1/G to G. The row says in its case that the jobs are two.
 """
 import argparse
 import json
@@ -61,6 +62,9 @@ def main():
     parser.add_argument("--within", action="store_true")
     parser.add_argument("--ranks", type=int, required=True)
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--case")
+    parser.add_argument("--bytes", type=int)
+    parser.add_argument("--floor")
     parser.add_argument("ours", nargs=argparse.REMAINDER)
     arguments = parser.parse_args(words[:words.index("--")])
 
@@ -69,8 +73,9 @@ def main():
         for command in (arguments.ours, peer_command):  # one at a time: they fill their buffers
             jobs.append(Job(command))
             facts = jobs[-1].answer()
-            if len(jobs) == 1:
+            if len(jobs) == 1 and not arguments.case:
                 rows, columns = int(facts[1]), int(facts[2])
+                arguments.case, arguments.bytes = f"{rows} x {columns} float64, rows to columns", rows * columns * 8
         times = []
         for number in range(arguments.rounds + 1):
             ours, theirs = jobs[0].round(), jobs[1].round()
@@ -80,14 +85,19 @@ def main():
         for job in jobs:
             job.end()
 
-    ratio = statistics.median(peer / ours for ours, _, peer in times)
-    near = statistics.median(nt / ours for ours, nt, _ in times) >= NEAR_ROOFLINE
+    def row(peer, column, holds, goal):
+        ratio = statistics.median(t[column] / t[0] for t in times)
+        print(json.dumps({
+            "bench": arguments.bench, "case": f"{arguments.case}, two jobs in turns", "ranks": arguments.ranks, "bytes": arguments.bytes,
+            "peer": peer, "ours_s": significant(statistics.median(t[0] for t in times)),
+            "peer_s": significant(statistics.median(t[column] for t in times)), "ratio": float(f"{ratio:.3g}"), "goal": goal,
+            "holds": holds and holds(ratio)}), flush=True)
+
     goal = arguments.goal
-    print(json.dumps({
-        "bench": arguments.bench, "case": f"{rows} x {columns} float64, rows to columns, two jobs in turns", "ranks": arguments.ranks,
-        "bytes": rows * columns * 8, "peer": arguments.peer, "ours_s": significant(statistics.median(t[0] for t in times)),
-        "peer_s": significant(statistics.median(t[2] for t in times)), "ratio": float(f"{ratio:.3g}"), "goal": goal,
-        "holds": 1 / goal <= ratio <= goal if arguments.within else ratio >= goal or near}), flush=True)
+    near = not arguments.floor and statistics.median(floor / ours for ours, floor, _ in times) >= NEAR_ROOFLINE
+    row(arguments.peer, 2, lambda ratio: 1 / goal <= ratio <= goal if arguments.within else ratio >= goal or near, goal)
+    if arguments.floor:
+        row(arguments.floor, 1, None, None)
 
 
 if __name__ == "__main__":
