@@ -32,17 +32,20 @@ int main(int argc, char** argv) {
     const auto values = x.addressable_data(0).contiguous();
     std::optional<mw::io::Checkpointer> checkpoints;
     bench::Rounds rounds;
-    const auto us = rounds.add([&] { checkpoints->save(1, tree); }, [&] {
-      folder.fresh();
-      checkpoints.emplace(folder / "run");
-    });
+    const auto us = rounds.add([&] { checkpoints->save(1, tree); },
+                               [&] {
+                                 folder.fresh();
+                                 checkpoints.emplace(folder / "run");
+                               });
     const auto check = [&](const mw::Array& back, const char* whose) {
       if (!mw::all(back == x).item<bool>()) throw mw::Error(std::string(whose) + ": a value is wrong");
     };
-    const auto peer = rounds.add([&] {
-      bench::write_by_mpi_io(file, x);
-      bench::synchronize(file);
-    }, [&] { folder.fresh(); });
+    const auto peer = rounds.add(
+        [&] {
+          bench::write_by_mpi_io(file, x);
+          bench::synchronize(file);
+        },
+        [&] { folder.fresh(); });
     const auto raw = rounds.add([&] { bench::raw_write(mine, values); }, [&] { folder.fresh(); });
     rounds.run(each.rounds);
     const auto what = fmt::format("durable save, {}", each.name);
