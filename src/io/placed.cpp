@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/boxes.hpp"
 #include "io/draft.hpp"
 #include "meshwise/array/device_put.hpp"
 #include "meshwise/base/error.hpp"
@@ -53,10 +54,14 @@ Found unpack_found(UnpackedText& text) {
   return {dtype, text.shape()};
 }
 
+std::optional<Sharding> sharding_of(const Target& target) {
+  if (const auto* sharding = std::get_if<Sharding>(&target)) return *sharding;
+  if (const auto* device = std::get_if<Device>(&target)) return SingleDeviceSharding(*device);
+  return {};
+}
+
 Placed::Placed(const std::string& call, const Found& found, const Target& target, const io::ReadOptions& options)
-    : dtype_(found.dtype), region_(region_of(call, found, options)) {
-  if (const auto* sharding = std::get_if<Sharding>(&target)) sharding_ = *sharding;
-  if (const auto* device = std::get_if<Device>(&target)) sharding_ = SingleDeviceSharding(*device);
+    : dtype_(found.dtype), region_(region_of(call, found, options)), sharding_(sharding_of(target)) {
   if (!sharding_) return;
   if (const auto entries = sharding_->spec().size(); entries > found.shape.ndim())
     throw CheckpointError(fmt::format("{}: the dataset is {}, so a spec has at most {} entries, and {} has {}", call, type_text(found),
@@ -168,14 +173,8 @@ void for_each_piece(const Array& x, const std::function<void(const Index&, const
       f(shard.index(), values);
       continue;
     }
-    cut(Index::whole(values.shape()), can_be_copied, [&](const Index& box) {
-      auto global = box;
-      for (std::int64_t axis = 0; axis < box.ndim(); ++axis) {
-        global[axis].start += shard.index()[axis].start;
-        global[axis].stop += shard.index()[axis].start;
-      }
-      f(global, values.box(box).contiguous());
-    });
+    cut(Index::whole(values.shape()), can_be_copied,
+        [&](const Index& box) { f(moved_to(box, shard.index()), values.box(box).contiguous()); });
   }
 }
 

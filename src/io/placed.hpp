@@ -30,6 +30,9 @@ struct Region {
   PerAxis<std::int64_t> start{}, step{};
 };
 
+/// Local. The sharding of a target; nothing where it is nowhere in particular.
+std::optional<Sharding> sharding_of(const Target& target);
+
 /// Local. One array that a call reads: where it goes, and this rank's values of it.
 class Placed {
  public:

@@ -11,13 +11,6 @@ namespace meshwise::detail {
 
 namespace {
 
-Index shifted(const Index& box, const Index& region) {
-  Index moved;
-  for (std::int64_t axis = 0; axis < box.ndim(); ++axis)
-    moved.push_back({box[axis].start + region[axis].start, box[axis].stop + region[axis].start});
-  return moved;
-}
-
 class Planner {
  public:
   Planner(std::span<const ArrayToLoad> arrays, ReadSizes sizes, const std::function<std::int64_t(std::int64_t)>& node_of)
@@ -115,7 +108,7 @@ class Planner {
           known.erase(found);
           continue;
         }
-        plan_.homes.push_back({array, shifted(box, wanted.region), rank, {}});
+        plan_.homes.push_back({array, moved_to(box, wanted.region), rank, {}});
       }
       auto& home = plan_.homes[found->second];
       home.positions.push_back(position);
@@ -151,7 +144,7 @@ class Planner {
                     std::int64_t size) {
     auto offset = place.offset + first * size;
     for (const auto& box : boxes_of_run(place.box.shape(), first, count)) {
-      auto global = shifted(box, place.box);
+      auto global = moved_to(box, place.box);
       const auto bytes = box.num_elements() * size;
       if (!intersection(global, arrays_[static_cast<std::size_t>(array)].region).empty())
         block.segments.push_back({array, std::move(global), offset});

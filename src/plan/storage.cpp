@@ -144,10 +144,4 @@ std::vector<Index> boxes_of_run(const Shape& shape, std::int64_t first, std::int
   return boxes;
 }
 
-Index intersection(const Index& a, const Index& b) {
-  Index common;
-  for (std::int64_t axis = 0; axis < a.ndim(); ++axis) common.push_back(intersect(a[axis], b[axis]));
-  return common;
-}
-
 }  // namespace meshwise::detail

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "base/boxes.hpp"
 #include "meshwise/base/dtype.hpp"
 #include "meshwise/base/shape.hpp"
 #include "meshwise/placement/sharding.hpp"
@@ -45,8 +46,5 @@ StoragePlan plan_storage(std::span<const ArrayToStore> arrays, std::int64_t rank
 
 /// Local. The elements [first, first + count) of a row-major box of that shape, as at most 2 ndim - 1 boxes in order, relative to it.
 std::vector<Index> boxes_of_run(const Shape& shape, std::int64_t first, std::int64_t count);
-
-/// Local. The part that two boxes have in common; empty ranges where there is none.
-Index intersection(const Index& a, const Index& b);
 
 }  // namespace meshwise::detail

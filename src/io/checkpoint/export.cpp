@@ -1,6 +1,5 @@
 #include "io/checkpoint/export.hpp"
 
-#include <bit>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -17,6 +16,7 @@
 #include "io/checkpoint/steps.hpp"
 #include "io/draft.hpp"
 #include "io/hdf5_types.hpp"
+#include "io/npy_header.hpp"
 #include "meshwise/base/error.hpp"
 
 namespace meshwise::detail {
@@ -104,22 +104,6 @@ void put_step_attributes(hid_t root, const Manifest& m) {
   if (!m.metrics.empty()) put_attribute(root, "metrics", nlohmann::json(m.metrics).dump());
 }
 
-std::string npy_header(Dtype dtype, const Shape& shape) {
-  const char kind = dtype == bool_                                       ? 'b'
-                    : is_complex(dtype)                                  ? 'c'
-                    : is_floating(dtype)                                 ? 'f'
-                    : meshwise::kind(dtype) == DtypeKind::signed_integer ? 'i'
-                                                                         : 'u';
-  const char order = itemsize(dtype) == 1 ? '|' : std::endian::native == std::endian::little ? '<' : '>';
-  auto dict = fmt::format("{{'descr': '{}{}{}', 'fortran_order': False, 'shape': {}, }}", order, kind, itemsize(dtype), to_string(shape));
-  constexpr std::size_t before = 10;  // magic, version, length
-  dict += std::string(63 - (before + dict.size()) % 64, ' ') + "\n";
-  std::string header("\x93NUMPY\x01\x00", 8);
-  header += static_cast<char>(dict.size() & 0xff);
-  header += static_cast<char>(dict.size() >> 8);
-  return header + dict;
-}
-
 }  // namespace
 
 void export_hdf5(StepReader& step, const std::vector<const StoredArray*>& arrays, const std::string& name, const ExportProgress& progress) {
@@ -154,7 +138,7 @@ void export_hdf5(StepReader& step, const std::vector<const StoredArray*>& arrays
 void export_npy(StepReader& step, const StoredArray& array, const std::string& name, const ExportProgress& progress) {
   Output out(name);
   const auto dtype = array.dtype == bfloat16 ? float32 : array.dtype;
-  const auto header = npy_header(dtype, array.shape);
+  const auto header = npy_header({dtype, array.shape});
   out.file().reserve(std::ssize(header) + array.shape.num_elements() * static_cast<std::int64_t>(itemsize(dtype)));
   out.file().write(bytes_of(header), 0);
   Count count(progress, array.nbytes());

@@ -15,6 +15,7 @@
 #include "io/checkpoint/commit.hpp"
 #include "io/checkpoint/meter.hpp"
 #include "io/checkpoint/restore_run.hpp"
+#include "io/placed.hpp"
 #include "meshwise/base/error.hpp"
 #include "meshwise/base/hash.hpp"
 #include "meshwise/runtime/environment.hpp"
@@ -28,6 +29,12 @@ using detail::agreed;
 using detail::Manifest;
 using detail::StoredArray;
 using Clock = std::chrono::steady_clock;
+
+// The checkpoint is as it was, and not what was asked for: an older one would be no better.
+class AskedWrongly : public CheckpointError {
+ public:
+  using CheckpointError::CheckpointError;
+};
 
 // Where every rank is to have all values: on each of its devices, one copy a node.
 Sharding everywhere() { return NamedSharding(make_mesh({devices().size()}, {"ranks"}), P()); }
@@ -171,7 +178,7 @@ std::vector<std::optional<Leaf>> match(const std::string& call, const Manifest& 
       problems.push_back(fmt::format("{} {} is in the checkpoint and not wanted", array.name, detail::type_text(manifest, array)));
   }
   if (problems.empty()) return leaves;
-  throw CheckpointError(fmt::format("{}: {}. LoadOptions says what may differ: missing, extra, convert, paths.", call, listed(problems)));
+  throw AskedWrongly(fmt::format("{}: {}. LoadOptions says what may differ: missing, extra, convert, paths.", call, listed(problems)));
 }
 
 std::uint64_t hash_of(const LoadOptions& options) {
@@ -180,8 +187,7 @@ std::uint64_t hash_of(const LoadOptions& options) {
   return hash;
 }
 
-// `asked_wrongly` tells, when it throws, that the checkpoint is as it was but not what was asked for.
-Loaded load_step(const Checkpointer::State& state, std::int64_t step, const Tree& like, const LoadOptions& options, bool& asked_wrongly) {
+Loaded load_step(const Checkpointer::State& state, std::int64_t step, const Tree& like, const LoadOptions& options) {
   const auto start = Clock::now();
   const auto ticket = detail::enter_world_call({"load", detail::hash_text("load")});
   const auto call = fmt::format("load({}) from '{}'", step, state.root);
@@ -195,15 +201,11 @@ Loaded load_step(const Checkpointer::State& state, std::int64_t step, const Tree
         return lines;
       },
       ticket);
-  asked_wrongly = true;
   for (std::size_t k = 0; k < all.names.size(); ++k)
-    if (!all.arrays[k].is_set()) throw CheckpointError(fmt::format("{}: {} of `like` is no array", call, all.names[k]));
-  asked_wrongly = false;
+    if (!all.arrays[k].is_set()) throw AskedWrongly(fmt::format("{}: {} of `like` is no array", call, all.names[k]));
   const auto manifest = read_for_all(call, state.path_of(step), ticket);
   Loaded loaded{{}, {.step = step}};
-  asked_wrongly = true;
   const auto leaves = match(call, manifest, all, options, loaded.report);
-  asked_wrongly = false;
   std::vector<Leaf> read;
   for (const auto& leaf : leaves)
     if (leaf) read.push_back(*leaf);
@@ -218,10 +220,7 @@ Loaded load_step(const Checkpointer::State& state, std::int64_t step, const Tree
 
 }  // namespace
 
-Loaded Checkpointer::load(std::int64_t step, const Tree& like, LoadOptions options) {
-  bool asked_wrongly = false;
-  return load_step(*state_, step, like, options, asked_wrongly);
-}
+Loaded Checkpointer::load(std::int64_t step, const Tree& like, LoadOptions options) { return load_step(*state_, step, like, options); }
 
 Loaded Checkpointer::load(Latest latest, const Tree& like, LoadOptions options) {
   if (!latest) throw CheckpointError(fmt::format("load: there is no step in '{}' to load", state_->root));
@@ -232,13 +231,14 @@ Loaded Checkpointer::load(Latest latest, const Tree& like, LoadOptions options) 
   for (;;) {
     const auto step = candidates.back();
     candidates.pop_back();
-    bool asked_wrongly = false;
     try {
-      auto loaded = load_step(*state_, step, like, options, asked_wrongly);
+      auto loaded = load_step(*state_, step, like, options);
       loaded.report.passed_over = std::move(passed_over);
       return loaded;
+    } catch (const AskedWrongly&) {
+      throw;
     } catch (const CheckpointError& e) {
-      if (candidates.empty() || asked_wrongly) throw;
+      if (candidates.empty()) throw;
       if (process_index() == 0)
         fmt::print(stderr, "meshwise: {}\nmeshwise: step {} is passed over for step {}\n", e.what(), step, candidates.back());
       passed_over.emplace_back(e.what());
@@ -262,12 +262,10 @@ Loaded Checkpointer::load(std::int64_t step, const ShardingTree& targets) {
   std::vector<std::string> lines;
   for (std::size_t k = 0; k < manifest.arrays.size(); ++k) {
     const auto& array = manifest.arrays[k];
-    std::optional<Sharding> target;
-    if (const auto* sharding = std::get_if<Sharding>(&wanted[k])) target = *sharding;
-    if (const auto* device = std::get_if<Device>(&wanted[k])) target = SingleDeviceSharding(*device);
+    auto target = detail::sharding_of(wanted[k]);
     if (target) target->check_fits(array.shape);
     hash = detail::mix(hash, target ? target->hash() : 0);
-    lines.push_back(array.name + (target ? " on " + to_string(*target) + " " + to_string(target->devices()) : " uncommitted"));
+    lines.push_back(array.name + (target ? " on " + detail::words_of(*target) : " uncommitted"));
     leaves.push_back({&array, Index::whole(array.shape), std::move(target), array.dtype});
   }
   detail::same_lines(
@@ -281,12 +279,9 @@ Loaded Checkpointer::load(std::int64_t step, const ShardingTree& targets) {
 
 Array Checkpointer::load_array(std::int64_t step, const std::string& path, const Target& where, std::optional<Index> box) {
   const auto ticket = detail::enter_world_call({"load_array", detail::hash_text("load_array")});
-  std::optional<Sharding> target;
-  if (const auto* sharding = std::get_if<Sharding>(&where)) target = *sharding;
-  if (const auto* device = std::get_if<Device>(&where)) target = SingleDeviceSharding(*device);
+  const auto target = detail::sharding_of(where);
   const auto call = fmt::format("load_array({}, '{}'{}) from '{}'", step, path, box ? ", " + to_string(*box) : "", state_->root);
-  detail::same_call("load_array", fmt::format("{}{}", call, target ? " on " + to_string(*target) + " " + to_string(target->devices()) : ""),
-                    ticket);
+  detail::same_call("load_array", fmt::format("{}{}", call, target ? " on " + detail::words_of(*target) : ""), ticket);
   const auto manifest = read_for_all(call, state_->path_of(step), ticket);
   const auto* array = manifest.find(path);
   if (array == nullptr) {

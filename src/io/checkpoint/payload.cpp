@@ -55,10 +55,7 @@ class PayloadWriter::Stream {
       for (const auto& box : boxes_of_run(shape, first, std::min(step, count - first))) {
         const auto out = dense_in(staging_, static_cast<std::size_t>(staged_), box.shape(), dtype);
         if (is_recipe) {
-          auto global = box;
-          for (std::int64_t axis = 0; axis < box.ndim(); ++axis)
-            global[axis] = {apart.box[axis].start + box[axis].start, apart.box[axis].start + box[axis].stop};
-          apart.recipe.fill(global, out);
+          apart.recipe.fill(moved_to(box, apart.box), out);
         } else {
           copy_values(apart.values.box(box), out);
         }
@@ -142,10 +139,7 @@ Payload payload_of(const Array& x, const StoredPiece& piece, std::int64_t offset
     take(shard->data);
     return payload;
   }
-  auto box = piece.box;
-  for (std::int64_t axis = 0; axis < box.ndim(); ++axis)
-    box[axis] = {box[axis].start - held[axis].start, box[axis].stop - held[axis].start};
-  take(shard->data.box(box));
+  take(shard->data.box(relative(piece.box, held)));
   return payload;
 }
 

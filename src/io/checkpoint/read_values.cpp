@@ -21,20 +21,6 @@ constexpr std::size_t most_open_files = 64;
 
 std::int64_t size_of(Dtype dtype) { return static_cast<std::int64_t>(itemsize(dtype)); }
 
-Index relative(const Index& box, const Index& origin) {
-  Index moved;
-  for (std::int64_t axis = 0; axis < box.ndim(); ++axis)
-    moved.push_back({box[axis].start - origin[axis].start, box[axis].stop - origin[axis].start});
-  return moved;
-}
-
-Index moved_to(const Index& box, const Index& origin) {
-  Index moved;
-  for (std::int64_t axis = 0; axis < box.ndim(); ++axis)
-    moved.push_back({box[axis].start + origin[axis].start, box[axis].stop + origin[axis].start});
-  return moved;
-}
-
 // Where the first and one past the last element of `part` stand in `box`, row by row.
 Range span_of(const Index& part, const Index& box) {
   std::int64_t first = 0, last = 0;

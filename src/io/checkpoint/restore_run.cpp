@@ -27,13 +27,6 @@ constexpr std::size_t most_open_files = 32;
 
 std::int64_t node_of(std::int64_t rank) { return topology().node_shares_memory ? topology().node_of(rank) : rank; }
 
-Index relative(const Index& box, const Index& origin) {
-  Index moved;
-  for (std::int64_t axis = 0; axis < box.ndim(); ++axis)
-    moved.push_back({box[axis].start - origin[axis].start, box[axis].stop - origin[axis].start});
-  return moved;
-}
-
 StridedBox strided(const LocalArray& window) {
   StridedBox box{.base = window.data(),
                  .extents = window.shape().lengths(),

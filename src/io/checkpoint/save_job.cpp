@@ -193,7 +193,7 @@ io::SaveReport SaveJob::commit() {
     if (process_index() != 0) return {};
     publish(std::move(checksums));
     done_ = true;
-    return json{retire(), prepare_seconds_, seconds_since(start)}.dump();
+    return json{retire_steps(request_.root, request_.keep, request_.step), prepare_seconds_, seconds_since(start)}.dump();
   })[0];
   done_ = true;
   writer_.reset();
@@ -284,8 +284,6 @@ void SaveJob::publish(std::vector<std::vector<std::uint32_t>> checksums) {
   sync_folder(folder_);
   put_in_place(folder_, request_.root, request_.step);
 }
-
-std::vector<std::int64_t> SaveJob::retire() const { return retire_steps(request_.root, request_.keep, request_.step); }
 
 void SaveJob::abandon() noexcept {
   writer_.reset();

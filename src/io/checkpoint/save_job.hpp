@@ -70,7 +70,6 @@ class SaveJob {
  private:
   explicit SaveJob(SaveRequest request) : request_(std::move(request)) {}
   void publish(std::vector<std::vector<std::uint32_t>> checksums);
-  std::vector<std::int64_t> retire() const;
   Manifest manifest(std::vector<std::vector<std::uint32_t>> checksums) const;
 
   SaveRequest request_;
