@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "array/number_text.hpp"
+#include "base/boxes.hpp"
 #include "array/state.hpp"
 #include "meshwise/array/array.hpp"
 #include "meshwise/runtime/environment.hpp"
@@ -102,12 +103,6 @@ std::string values_text(const Shape& shape, Dtype dtype, const Reader& read) {
   return Layout(seen, detail::aligned_texts(dtype, seen.values.data(), seen.values.size())).text();
 }
 
-Index relative(const Index& box, const Index& origin) {
-  Index out;
-  for (std::int64_t d = 0; d < box.ndim(); ++d) out.push_back({box[d].start - origin[d].start, box[d].stop - origin[d].start});
-  return out;
-}
-
 /// This rank's distinct boxes of x together are the whole.
 bool holds_all(const Array& x) {
   std::vector<Index> boxes;
@@ -124,9 +119,8 @@ bool holds_all(const Array& x) {
 void read_shards(const Array& x, const Index& box, const LocalArray& out) {
   for (const auto& shard : detail::ready_shards(x)) {
     const auto held = x.sharding().index_at(x.shape(), shard.position);
-    Index common;
-    for (std::int64_t d = 0; d < box.ndim(); ++d) common.push_back(intersect(box[d], held[d]));
-    if (!common.empty()) copy_values(shard.data.box(relative(common, held)), out.box(relative(common, box)));
+    const auto common = detail::intersection(box, held);
+    if (!common.empty()) copy_values(shard.data.box(detail::relative(common, held)), out.box(detail::relative(common, box)));
   }
 }
 
