@@ -225,8 +225,8 @@ TEST(Npy, WhatCannotBeRead) {
     return "{'descr': " + descr + ", 'fortran_order': False, 'shape': " + shape + "}";
   };
   refuse(folder / "none.npy", "No such file or directory");
-  refuse(folder.path(), "it is a directory");
-  refuse("/dev/null", "it is not a regular file");
+  refuse(folder.path(), "is a directory");
+  refuse("/dev/null", "is not a regular file");
   bad("", "it is not a .npy file");
   bad("words, not numbers", "it is not a .npy file");
   bad("PK\x03\x04 and so on", "it is a .npz archive");

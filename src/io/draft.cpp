@@ -4,9 +4,8 @@
 #include <cerrno>
 #include <filesystem>
 #include <random>
-#include <vector>
+#include <span>
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -27,21 +26,6 @@ std::string unused_suffix() {
   return fmt::format("{:08x}{:08x}", device(), device());
 }
 
-int open_or_throw(const std::string& path, int flags) {
-  const int descriptor = ::open(path.c_str(), flags | O_CLOEXEC);
-  if (descriptor < 0) throw CheckpointError(system_reason(errno, path));
-  return descriptor;
-}
-
-void create_file(const std::string& path, const void* bytes, std::size_t size) {
-  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (descriptor < 0) throw CheckpointError(system_reason(errno, path));
-  const auto written = ::write(descriptor, bytes, size);
-  const int error = written < 0 ? errno : ENOSPC;
-  ::close(descriptor);
-  if (written != static_cast<ssize_t>(size)) throw CheckpointError(system_reason(error, path));
-}
-
 }  // namespace
 
 std::string replaced_file(const std::string& file) {
@@ -56,18 +40,8 @@ std::string replaced_file(const std::string& file) {
 }
 
 void reserve(const std::string& path, std::int64_t bytes) {
-  // Not posix_fallocate: where the file system cannot, that writes zeros.
-  const int descriptor = open_or_throw(path, O_WRONLY);
-  const auto end = ::lseek(descriptor, 0, SEEK_END);
-  int error = 0;
-  do error = ::fallocate(descriptor, 0, end, bytes + metadata_room) == 0 ? 0 : errno;
-  while (error == EINTR);
-  if (error != 0 && error != EOPNOTSUPP && error != ENOSYS) {
-    static_cast<void>(::ftruncate(descriptor, end) == 0);
-    ::close(descriptor);
-    throw CheckpointError(fmt::format("no room for {} bytes: {}", bytes, system_reason(error, "/")));
-  }
-  ::close(descriptor);
+  const auto file = DiskFile::open_to_write(path);
+  file.reserve(bytes + metadata_room, file.size());
 }
 
 Draft begin_draft(const std::string& file, const std::string& name, std::int64_t bytes, bool append,
@@ -89,7 +63,7 @@ Draft begin_draft(const std::string& file, const std::string& name, std::int64_t
     // Of HDF5's bytes, but not made by HDF5: a file whose first write failed it can never close, and says so without end when the program ends.
     if (draft.link.empty()) {
       const auto image = empty_file_image();
-      create_file(draft.path, image.data(), image.size());
+      DiskFile::create(draft.path).write(std::as_bytes(std::span(image)), 0);
     }
     reserve(draft.path, bytes);
     lay_out(draft);
@@ -115,9 +89,9 @@ Draft begin_draft(const std::string& file, const std::string& first_bytes, std::
   const auto begin = static_cast<std::int64_t>(first_bytes.size());
   draft.offsets = {begin};
   try {
-    create_file(draft.path, first_bytes.data(), first_bytes.size());
-    reserve(draft.path, bytes);
-    if (::truncate(draft.path.c_str(), begin + bytes) != 0) throw CheckpointError(system_reason(errno, draft.path));
+    const auto made = DiskFile::create(draft.path);
+    made.reserve(begin + bytes);
+    made.write(bytes_of(first_bytes), 0);
   } catch (...) {
     discard(draft);
     throw;
@@ -125,12 +99,7 @@ Draft begin_draft(const std::string& file, const std::string& first_bytes, std::
   return draft;
 }
 
-void sync_file(const std::string& path) {
-  const int descriptor = open_or_throw(path, O_RDONLY);
-  const int error = ::fsync(descriptor) == 0 ? 0 : errno;
-  ::close(descriptor);
-  if (error != 0) throw CheckpointError(system_reason(error, path));
-}
+void sync_file(const std::string& path) { DiskFile::open(path).sync_and_close(); }
 
 void publish(const Draft& draft) {
   if (!draft.link.empty()) {
@@ -143,12 +112,12 @@ void publish(const Draft& draft) {
   }
   sync_file(draft.path);
   if (!draft.link.empty()) return;
-  if (::rename(draft.path.c_str(), draft.target.c_str()) != 0) throw CheckpointError(system_reason(errno, draft.target));
-  // The name too shall survive a power cut; where a directory cannot be synchronised there is nothing to do about it.
-  auto folder = std::filesystem::path(draft.target).parent_path().string();
-  if (const int d = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); d >= 0) {
-    static_cast<void>(::fsync(d) == 0);
-    ::close(d);
+  rename_entry(draft.path, draft.target);
+  const auto folder = std::filesystem::path(draft.target).parent_path().string();
+  try {  // the name too shall survive a power cut
+    sync_folder(folder.empty() ? "." : folder);
+  } catch (const DiskError&) {
+    // It has its name, and where a folder cannot be synchronised there is nothing to do about it.
   }
 }
 
@@ -164,22 +133,6 @@ void discard(const Draft& draft) noexcept {
   }
 }
 
-BoxWriter::BoxWriter(const std::string& path, std::int64_t offset, const Shape& shape, Dtype dtype)
-    : descriptor_(open_or_throw(path, O_WRONLY)), offset_(offset), shape_(shape), itemsize_(static_cast<std::int64_t>(itemsize(dtype))) {}
-
-BoxWriter::~BoxWriter() { ::close(descriptor_); }
-
-void BoxWriter::write_run(const std::byte* from, std::int64_t bytes, std::int64_t at) {
-  while (bytes > 0) {
-    const auto written = ::pwrite(descriptor_, from, static_cast<std::size_t>(bytes), at);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) throw CheckpointError(system_reason(written < 0 ? errno : ENOSPC, "/"));
-    from += written;
-    bytes -= written;
-    at += written;
-  }
-}
-
 void BoxWriter::write(const Index& box, const std::byte* values) {
   if (box.empty()) return;
   const auto steps = row_major_strides(shape_);
@@ -192,8 +145,9 @@ void BoxWriter::write(const Index& box, const std::byte* values) {
   for (;;) {
     std::int64_t element = 0;
     for (std::size_t d = 0; d < at.size(); ++d) element += at[d] * steps[d];
-    write_run(values, length * itemsize_, offset_ + element * itemsize_);
-    values += length * itemsize_;
+    const auto bytes = length * itemsize_;
+    file_.write({values, static_cast<std::size_t>(bytes)}, offset_ + element * itemsize_);
+    values += bytes;
     auto axis = axes;
     while (axis-- > 0) {
       if (++at[static_cast<std::size_t>(axis)] < box[axis].stop) break;
@@ -201,10 +155,6 @@ void BoxWriter::write(const Index& box, const std::byte* values) {
     }
     if (axis < 0) return;
   }
-}
-
-void BoxWriter::sync() {
-  if (::fsync(descriptor_) != 0) throw CheckpointError(system_reason(errno, "/"));
 }
 
 std::int64_t run_length(const Shape& shape, const Index& box) {

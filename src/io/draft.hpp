@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "io/disk.hpp"
 #include "meshwise/base/dtype.hpp"
 #include "meshwise/base/shape.hpp"
 
@@ -53,21 +54,18 @@ void publish(const Draft& draft);
 /// Local. Leaves everything as it was before begin_draft.
 void discard(const Draft& draft) noexcept;
 
-/// Local. An open file to write boxes of one dataset into.
+/// Local. An open file to write boxes of one dataset into. Throws (as its members do): CheckpointError with the system's reason.
 class BoxWriter {
  public:
-  BoxWriter(const std::string& path, std::int64_t offset, const Shape& shape, Dtype dtype);
-  ~BoxWriter();
-  BoxWriter(const BoxWriter&) = delete;
-  BoxWriter& operator=(const BoxWriter&) = delete;
-  /// Local. Writes a box from dense row-major values, in runs as long as the layout has. Throws: CheckpointError with the system's reason.
+  BoxWriter(const std::string& path, std::int64_t offset, const Shape& shape, Dtype dtype)
+      : file_(DiskFile::open_to_write(path)), offset_(offset), shape_(shape), itemsize_(static_cast<std::int64_t>(itemsize(dtype))) {}
+  /// Local. Writes a box from dense row-major values, in runs as long as the layout has.
   void write(const Index& box, const std::byte* values);
-  /// Local. The bytes are on disk: some file systems say only here that there was no room. Throws: CheckpointError.
-  void sync();
+  /// Local. The bytes are on disk: some file systems say only here that there was no room.
+  void sync() const { file_.sync(); }
 
  private:
-  void write_run(const std::byte* from, std::int64_t bytes, std::int64_t at);
-  int descriptor_;
+  DiskFile file_;
   std::int64_t offset_;
   Shape shape_;
   std::int64_t itemsize_;

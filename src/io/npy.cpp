@@ -1,19 +1,15 @@
 #include "meshwise/io/npy.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <iterator>
 #include <numeric>
 #include <vector>
-
-#include <fcntl.h>
-#include <unistd.h>
 
 #include <fmt/format.h>
 
 #include "array/state.hpp"
 #include "io/agreement.hpp"
-#include "io/hdf5_file.hpp"
+#include "io/disk.hpp"
 #include "io/npy_header.hpp"
 #include "io/placed.hpp"
 #include "io/write_whole.hpp"
@@ -38,13 +34,9 @@ void swap_bytes(std::byte* values, std::int64_t bytes, Dtype dtype) {
 class NpyFile {
  public:
   NpyFile(const std::string& path, const detail::NpyHeader& header)
-      : path_(path), header_(header), descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    if (descriptor_ < 0) throw CheckpointError(detail::system_reason(errno, path));
-    strides_ = row_major_strides(Shape(in_file_order(header.found.shape.lengths())));
-  }
-  ~NpyFile() { ::close(descriptor_); }
-  NpyFile(const NpyFile&) = delete;
-  NpyFile& operator=(const NpyFile&) = delete;
+      : header_(header),
+        file_(detail::DiskFile::open(path)),
+        strides_(row_major_strides(Shape(in_file_order(header.found.shape.lengths())))) {}
 
   LocalArray read(const Region& wanted) {
     const auto item = static_cast<std::int64_t>(itemsize(header_.found.dtype));
@@ -87,25 +79,15 @@ class NpyFile {
       steps[d] *= region.step[d];
     }
     const auto bytes = span(region, box) * item;
-    fill(bytes, header_.begin + first * item);
+    file_.read({staging_.data(), static_cast<std::size_t>(bytes)}, header_.begin + first * item);
     if (header_.is_swapped) swap_bytes(staging_.data(), bytes, dtype);
     if (dtype == bool_)
       for (auto* p = staging_.data(); p != staging_.data() + bytes; ++p) *p = std::byte{*p != std::byte{0}};
     copy_values(LocalArray(box.shape(), dtype, staging_.block(), 0, std::move(steps)), out.box(box));
   }
 
-  void fill(std::int64_t bytes, std::int64_t at) {
-    for (std::int64_t have = 0; have < bytes;) {
-      const auto got = ::pread(descriptor_, staging_.data() + have, static_cast<std::size_t>(bytes - have), at + have);
-      if (got < 0 && errno == EINTR) continue;
-      if (got <= 0) throw CheckpointError(got < 0 ? detail::system_reason(errno, path_) : "it has become shorter while it was read");
-      have += got;
-    }
-  }
-
-  std::string path_;
   detail::NpyHeader header_;
-  int descriptor_;
+  detail::DiskFile file_;
   PerAxis<std::int64_t> strides_{};  // in file order, in elements
   LocalArray staging_{};
 };

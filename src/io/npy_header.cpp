@@ -3,17 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cerrno>
 #include <charconv>
 #include <optional>
-
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <span>
 
 #include <fmt/format.h>
 
-#include "io/hdf5_file.hpp"
+#include "io/disk.hpp"
 #include "meshwise/base/error.hpp"
 
 namespace meshwise::detail {
@@ -164,28 +160,11 @@ NpyHeader parse_npy_header(std::string_view bytes, std::int64_t size) {
 }
 
 NpyHeader read_npy_header(const std::string& path) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) throw CheckpointError(system_reason(errno, path));
-  if (!S_ISREG(status.st_mode))
-    throw CheckpointError(S_ISDIR(status.st_mode) ? "it is a directory, not a file" : "it is not a regular file");
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) throw CheckpointError(system_reason(errno, path));
-  std::string bytes(static_cast<std::size_t>(std::min<std::int64_t>(status.st_size, longest_head + 12)), '\0');
-  std::size_t have = 0;
-  int error = 0;
-  while (have < bytes.size() && error == 0) {
-    const auto got = ::pread(descriptor, bytes.data() + have, bytes.size() - have, static_cast<off_t>(have));
-    if (got > 0)
-      have += static_cast<std::size_t>(got);
-    else if (got == 0)
-      break;
-    else if (errno != EINTR)
-      error = errno;
-  }
-  ::close(descriptor);
-  if (error != 0) throw CheckpointError(system_reason(error, path));
-  bytes.resize(have);
-  return parse_npy_header(bytes, status.st_size);
+  const auto file = DiskFile::open(path);
+  const auto size = file.size();
+  std::string bytes(static_cast<std::size_t>(std::min<std::int64_t>(size, longest_head + 12)), '\0');
+  file.read(std::as_writable_bytes(std::span(bytes)), 0);
+  return parse_npy_header(bytes, size);
 }
 
 std::string npy_header(const Found& found) {

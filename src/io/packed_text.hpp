@@ -3,8 +3,11 @@
 
 #include <charconv>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <vector>
 
 #include "meshwise/base/dtype.hpp"
 #include "meshwise/base/shape.hpp"
@@ -23,6 +26,9 @@ class PackedText {
     for (const auto length : shape) add(length);
   }
   void add(Dtype dtype) { add(static_cast<std::int64_t>(dtype)); }
+  template <class T>
+  requires std::is_arithmetic_v<T>
+  void add(const std::vector<T>& values) { add(std::string_view(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T))); }
   const std::string& text() const { return text_; }
 
  private:
@@ -51,6 +57,13 @@ class UnpackedText {
     return value;
   }
   Dtype dtype() { return static_cast<Dtype>(number()); }
+  template <class T>
+  requires std::is_arithmetic_v<T> std::vector<T> values() {
+    const auto bytes = words();
+    std::vector<T> values(bytes.size() / sizeof(T));
+    if (!values.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
+    return values;
+  }
   bool empty() const { return rest_.empty(); }
 
  private:

@@ -129,13 +129,25 @@ void append_run(const Shape& shape, std::int64_t axis, Index outer, std::int64_t
   append_run(shape, axis + 1, at({index, index + 1}, false), 0, count, boxes);
 }
 
+std::vector<bool> with_datasets(const std::vector<StoredPiece>& pieces, std::span<const ArrayToStore> arrays) {
+  std::vector<bool> is_large(arrays.size());
+  for (const auto& piece : pieces) {
+    const auto array = static_cast<std::size_t>(piece.array);
+    if (piece.box.num_elements() * static_cast<std::int64_t>(itemsize(arrays[array].dtype)) >= small_piece) is_large[array] = true;
+  }
+  const auto small = std::count(is_large.begin(), is_large.end(), false);
+  return small > most_small_datasets ? is_large : std::vector<bool>(arrays.size(), true);
+}
+
 }  // namespace
 
 StoragePlan plan_storage(std::span<const ArrayToStore> arrays, std::int64_t ranks) {
   Planner planner(ranks);
   planner.reserve(arrays);
   for (std::size_t number = 0; number < arrays.size(); ++number) planner.add(static_cast<std::int64_t>(number), arrays[number]);
-  return planner.take();
+  auto plan = planner.take();
+  plan.has_dataset = with_datasets(plan.pieces, arrays);
+  return plan;
 }
 
 std::vector<Index> boxes_of_run(const Shape& shape, std::int64_t first, std::int64_t count) {

@@ -34,11 +34,14 @@ struct StoredPiece {
 struct StoragePlan {
   std::vector<StoredPiece> pieces{};  // by array; those of an array in any order
   std::vector<std::vector<std::int64_t>> run_bytes{};
+  std::vector<bool> has_dataset{};  // the arrays that other programs find by name
 };
 
 inline constexpr std::size_t dtype_count = 15;
 /// Local. Boxes of at least so many bytes begin at such a multiple; replicas are not cut below `smallest_slice` bytes a writer.
 inline constexpr std::int64_t aligned_from = 64 << 10, box_alignment = 4096, smallest_slice = 64 << 10;
+/// Local. Arrays whose pieces are all smaller have no dataset when there are more than so many of them: HDF5 takes some 60 us for each.
+inline constexpr std::int64_t small_piece = 4096, most_small_datasets = 1000;
 
 /// Local. The plan for `ranks` ranks. A box that several ranks hold is cut along its first long axis, a slice to each; a small one goes to the holder
 /// that has least to write so far. Each byte of each array is in exactly one piece.

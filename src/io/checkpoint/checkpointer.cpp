@@ -1,17 +1,15 @@
 #include "io/checkpoint/checkpointer.hpp"
 
-#include <charconv>
 #include <exception>
 #include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "io/agreement.hpp"
 #include "io/checkpoint/commit.hpp"
-#include "io/checkpoint/disk.hpp"
 #include "io/checkpoint/meter.hpp"
+#include "io/packed_text.hpp"
 #include "meshwise/base/error.hpp"
 #include "meshwise/base/hash.hpp"
 #include "meshwise/runtime/environment.hpp"
@@ -73,7 +71,7 @@ std::shared_ptr<detail::SaveJob> Checkpointer::State::begin(std::int64_t step, c
   detail::compare_replicas(request);
   if (pending) before->finish();
   return detail::SaveJob::begin(std::move(request), [&] {
-    if (!lock) lock = detail::FolderLock::lock(root);
+    if (!lock) lock = detail::FolderLock::lock(root, detail::poll);
   });
 }
 
@@ -154,14 +152,11 @@ std::vector<std::int64_t> Checkpointer::steps() {
   const auto ticket = detail::enter_world_call({"steps", detail::hash_text("steps")});
   const auto text = agreed(fmt::format("steps of '{}'", state_->root), ticket, [&]() -> std::string {
     if (process_index() != 0) return {};
-    return fmt::format("{}", fmt::join(detail::good_steps(state_->root), " "));
+    detail::PackedText steps;
+    steps.add(detail::good_steps(state_->root));
+    return steps.text();
   })[0];
-  std::vector<std::int64_t> steps;
-  for (const char *p = text.data(), *end = p + text.size(); p < end;) {
-    p = std::from_chars(p, end, steps.emplace_back()).ptr;
-    if (p < end) ++p;
-  }
-  return steps;
+  return detail::UnpackedText(text).values<std::int64_t>();
 }
 
 Latest Checkpointer::latest() {

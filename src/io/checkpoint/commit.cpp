@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 
 #include "io/checkpoint/crc32c.hpp"
-#include "io/checkpoint/disk.hpp"
 #include "io/checkpoint/steps.hpp"
+#include "io/disk.hpp"
 #include "meshwise/base/error.hpp"
 
 namespace meshwise::detail {

@@ -10,10 +10,10 @@
 #include <fmt/format.h>
 
 #include "array/convert.hpp"
-#include "io/checkpoint/disk.hpp"
 #include "io/checkpoint/image_parts.hpp"
 #include "io/checkpoint/memory_file.hpp"
 #include "io/checkpoint/steps.hpp"
+#include "io/disk.hpp"
 #include "io/draft.hpp"
 #include "io/hdf5_types.hpp"
 #include "io/npy_header.hpp"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <unordered_map>
 #include <utility>
 
@@ -10,11 +9,13 @@
 #include <fmt/ranges.h>
 
 #include "array/state.hpp"
+#include "base/clock.hpp"
 #include "io/agreement.hpp"
 #include "io/checkpoint/checkpointer.hpp"
 #include "io/checkpoint/commit.hpp"
 #include "io/checkpoint/meter.hpp"
 #include "io/checkpoint/restore_run.hpp"
+#include "io/packed_text.hpp"
 #include "io/placed.hpp"
 #include "meshwise/base/error.hpp"
 #include "meshwise/base/hash.hpp"
@@ -52,31 +53,19 @@ Manifest read_for_all(const std::string& call, const std::string& folder, const 
   const auto text = agreed(call, ticket, [&]() -> std::string {
     if (process_index() != 0) return {};
     const auto parts = detail::read_manifest_parts(folder, detail::read_commit(folder));
-    const std::int64_t sizes[4] = {std::ssize(parts.text), std::ssize(parts.places), std::ssize(parts.ranges), std::ssize(parts.checksums)};
-    std::string all(reinterpret_cast<const char*>(sizes), sizeof sizes);
-    all += parts.text;
-    const auto append = [&](const auto& values) {
-      all.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof values[0]);
-    };
-    append(parts.places);
-    append(parts.ranges);
-    append(parts.checksums);
-    return all;
+    detail::PackedText packed;
+    packed.add(parts.text);
+    packed.add(parts.places);
+    packed.add(parts.ranges);
+    packed.add(parts.checksums);
+    return packed.text();
   })[0];
-  std::int64_t sizes[4];
-  std::memcpy(sizes, text.data(), sizeof sizes);
+  detail::UnpackedText packed(text);
   detail::ManifestParts parts;
-  auto at = sizeof sizes;
-  parts.text = text.substr(at, static_cast<std::size_t>(sizes[0]));
-  at += parts.text.size();
-  const auto take = [&](auto& values, std::int64_t count) {
-    values.resize(static_cast<std::size_t>(count));
-    if (count > 0) std::memcpy(values.data(), text.data() + at, values.size() * sizeof values[0]);
-    at += values.size() * sizeof values[0];
-  };
-  take(parts.places, sizes[1]);
-  take(parts.ranges, sizes[2]);
-  take(parts.checksums, sizes[3]);
+  parts.text = packed.words();
+  parts.places = packed.values<std::int64_t>();
+  parts.ranges = packed.values<std::int64_t>();
+  parts.checksums = packed.values<std::uint32_t>();
   try {
     return detail::decode(parts);
   } catch (const CheckpointError& e) {
@@ -214,7 +203,7 @@ Loaded load_step(const Checkpointer::State& state, std::int64_t step, const Tree
   auto next = arrays.begin();
   for (std::size_t k = 0; k < leaves.size(); ++k) result.push_back(leaves[k] ? std::move(*next++) : all.arrays[k]);
   static_cast<Tree&>(loaded) = tree_unflatten(like, result);
-  loaded.report.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  loaded.report.seconds = detail::seconds_since(start);
   return loaded;
 }
 
@@ -273,7 +262,7 @@ Loaded Checkpointer::load(std::int64_t step, const ShardingTree& targets) {
   Loaded loaded{{}, {.step = step}};
   static_cast<Tree&>(loaded) = detail::tree_of_text(
       manifest.tree, read_arrays(call, state_->path_of(step), manifest, leaves, state_->options, loaded.report, ticket));
-  loaded.report.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  loaded.report.seconds = detail::seconds_since(start);
   return loaded;
 }
 

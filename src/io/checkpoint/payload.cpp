@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "array/state.hpp"
+#include "base/clock.hpp"
 #include "io/checkpoint/crc32c.hpp"
 #include "io/checkpoint/staging.hpp"
 #include "plan/storage.hpp"
@@ -16,10 +17,6 @@ namespace {
 
 // A piece is checksummed and written while it is in the second-level cache; smaller ones are put together first.
 constexpr std::int64_t chunk_bytes = 512 << 10, small_bytes = 64 << 10;
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 }  // namespace
 

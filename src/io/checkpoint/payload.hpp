@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "array/recipe.hpp"
-#include "io/checkpoint/disk.hpp"
 #include "io/checkpoint/manifest.hpp"
+#include "io/disk.hpp"
 #include "meshwise/array/array.hpp"
 #include "meshwise/array/local_array.hpp"
 #include "plan/storage.hpp"

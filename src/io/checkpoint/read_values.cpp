@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "io/checkpoint/crc32c.hpp"
 #include "io/checkpoint/staging.hpp"
 #include "meshwise/base/error.hpp"
 #include "plan/storage.hpp"
@@ -15,9 +14,6 @@
 namespace meshwise::detail {
 
 namespace {
-
-constexpr std::int64_t chunk_bytes = 512 << 10;
-constexpr std::size_t most_open_files = 64;
 
 std::int64_t size_of(Dtype dtype) { return static_cast<std::int64_t>(itemsize(dtype)); }
 
@@ -31,32 +27,7 @@ Range span_of(const Index& part, const Index& box) {
   return {first, last + 1};
 }
 
-// Fills `bytes` in pieces that stay in the second-level cache, and hands back their checksum.
-std::uint32_t read_checked(const DiskFile& file, std::span<std::byte> bytes, std::int64_t at) {
-  std::uint32_t checksum = 0;
-  while (!bytes.empty()) {
-    const auto part = bytes.first(std::min(bytes.size(), static_cast<std::size_t>(chunk_bytes)));
-    file.read(part, at);
-    checksum = crc32c(part, checksum);
-    at += std::ssize(part);
-    bytes = bytes.subspan(part.size());
-  }
-  return checksum;
-}
-
 }  // namespace
-
-std::vector<std::string> arrays_between(const Manifest& manifest, std::int64_t file, std::int64_t from, std::int64_t to) {
-  std::vector<std::string> names;
-  for (const auto& array : manifest.arrays) {
-    const auto boxes = manifest.boxes_of(array);
-    if (std::any_of(boxes.begin(), boxes.end(), [&](const StoredBox& box) {
-          return box.file == file && box.offset < to && box.offset + box.box.num_elements() * size_of(array.dtype) > from;
-        }))
-      names.push_back(array.name);
-  }
-  return names;
-}
 
 StepReader::StepReader(std::string folder)
     : folder_(std::move(folder)),
@@ -69,15 +40,9 @@ const StoredRun& StepReader::run_of(const StoredArray& array, const StoredBox& b
   return *std::find_if(runs.begin(), runs.end(), [&](const StoredRun& run) { return run.dtype == array.dtype; });
 }
 
-const DiskFile& StepReader::file(std::int64_t number) {
-  if (const auto found = files_.find(number); found != files_.end()) return found->second;
-  if (files_.size() >= most_open_files) files_.erase(files_.begin());
-  return files_.emplace(number, DiskFile::open(folder_ + "/" + manifest_.files[static_cast<std::size_t>(number)].name)).first->second;
-}
-
 // A block is read whole once, to be checked; later parts of it are read alone, so that no block has to be kept.
 void StepReader::fetch(std::int64_t number, const StoredRun& run, std::int64_t from, std::span<std::byte> to) {
-  const auto& source = file(number);
+  const auto& source = files_[number];
   while (!to.empty()) {
     const auto index = (from - run.offset) / block_bytes;
     const auto begin = run.offset + index * block_bytes, end = std::min(begin + block_bytes, run.offset + run.bytes);
@@ -87,12 +52,7 @@ void StepReader::fetch(std::int64_t number, const StoredRun& run, std::int64_t f
     } else {
       const bool whole = std::ssize(part) == end - begin;
       const auto bytes = whole ? part : std::span(block_.data(), block_.size()).first(static_cast<std::size_t>(end - begin));
-      const auto checksum = read_checked(source, bytes, begin);
-      if (checksum != manifest_.checksums[block])
-        throw CheckpointError(
-            fmt::format("'{}/{}' is damaged in bytes {} to {}, which hold values of {}: their checksum is {:08x}, and was {:08x}", folder_,
-                        manifest_.files[static_cast<std::size_t>(number)].name, begin, end,
-                        some_of(arrays_between(manifest_, number, begin, end)), checksum, manifest_.checksums[block]));
+      files_.check(run.first_block + index, read_checksummed(source, bytes, begin));
       checked_[block] = true;
       if (!whole) std::memcpy(part.data(), bytes.data() + (from - begin), part.size());
     }

@@ -4,26 +4,24 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "io/checkpoint/commit.hpp"
-#include "io/checkpoint/disk.hpp"
 #include "io/checkpoint/manifest.hpp"
+#include "io/checkpoint/shard_files.hpp"
 #include "io/checkpoint/staging.hpp"
 #include "meshwise/array/local_array.hpp"
 
 namespace meshwise::detail {
 
-/// Local. The arrays that have elements in bytes [from, to) of a shard file, in order.
-std::vector<std::string> arrays_between(const Manifest& manifest, std::int64_t file, std::int64_t from, std::int64_t to);
-
 class StepReader {
  public:
   /// Local. Throws (as all here do): CheckpointError naming the file, the block and the arrays in it.
   explicit StepReader(std::string folder);
+  StepReader(const StepReader&) = delete;
+  StepReader& operator=(const StepReader&) = delete;
 
   const std::string& folder() const { return folder_; }
   const Commit& commit() const { return commit_; }
@@ -41,12 +39,11 @@ class StepReader {
  private:
   const StoredRun& run_of(const StoredArray& array, const StoredBox& box) const;
   void fetch(std::int64_t file, const StoredRun& run, std::int64_t from, std::span<std::byte> to);
-  const DiskFile& file(std::int64_t number);
 
   std::string folder_;
   Commit commit_;
   Manifest manifest_;
-  std::map<std::int64_t, DiskFile> files_{};
+  ShardFiles files_{folder_, manifest_};
   std::vector<bool> checked_;  // blocks whose checksum was compared
   StagingBlock block_{static_cast<std::size_t>(block_bytes)}, part_{static_cast<std::size_t>(block_bytes)};
 };

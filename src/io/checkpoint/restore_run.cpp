@@ -4,9 +4,6 @@
 #include <cstring>
 #include <utility>
 
-#include <fmt/format.h>
-
-#include "io/checkpoint/crc32c.hpp"
 #include "io/checkpoint/staging.hpp"
 #include "meshwise/base/error.hpp"
 #include "meshwise/base/hash.hpp"
@@ -19,11 +16,10 @@ namespace meshwise::detail {
 
 namespace {
 
-// A chunk is checksummed while it is in the second-level cache. What others copy is as much: four ranks have few of their own memory's bytes in flight.
-constexpr std::int64_t chunk_bytes = 512 << 10, piece_bytes = 1 << 20;
+// Four ranks have few bytes of memory beside the arrays in flight.
+constexpr std::int64_t piece_bytes = 1 << 20;
 // Shorter runs are read into the staging block, in one call with their neighbours.
 constexpr std::int64_t shortest_direct = 64 << 10;
-constexpr std::size_t most_open_files = 32;
 
 std::int64_t node_of(std::int64_t rank) { return topology().node_shares_memory ? topology().node_of(rank) : rank; }
 
@@ -58,7 +54,7 @@ RestorePlan plan_of(const Manifest& manifest, const std::vector<Wanted>& wanted)
 }  // namespace
 
 RestoreRun::RestoreRun(const std::string& folder, const Manifest& manifest, std::vector<Wanted> wanted)
-    : folder_(folder), manifest_(manifest), wanted_(std::move(wanted)), plan_(plan_of(manifest, wanted_)) {
+    : wanted_(std::move(wanted)), plan_(plan_of(manifest, wanted_)), files_(folder, manifest) {
   for (const auto& task : plan_.tasks)
     if (task.reader == process_index()) to_read_ += task.bytes;
 }
@@ -98,7 +94,7 @@ void RestoreRun::run(const std::function<void()>& between) {
     if (transfer) transfer->wait();
   for (const auto* task : own)
     if (failure_.empty()) read(*task, staging_, between);
-  files_.clear();
+  files_.close();
   staging_.reset();
 }
 
@@ -114,20 +110,13 @@ std::shared_ptr<Block> RestoreRun::fresh_staging(const ReadTask& task) {
 
 void RestoreRun::read(const ReadTask& task, const std::shared_ptr<Block>& staging, const std::function<void()>& between) {
   try {
-    const auto& source = file(task.file);
+    const auto& source = files_[task.file];
     if (task.begins_block) checksum_ = 0;
     const auto take = [&](std::byte* to, std::int64_t from, std::int64_t bytes) {
-      while (bytes > 0) {
-        const auto part = std::min(bytes, chunk_bytes);
-        const std::span<std::byte> chunk(to, static_cast<std::size_t>(part));
-        source.read(chunk, from);
-        checksum_ = crc32c(chunk, checksum_);
-        to += part;
-        from += part;
-        bytes -= part;
+      checksum_ = read_checksummed(source, {to, static_cast<std::size_t>(bytes)}, from, checksum_, [&](std::int64_t part) {
         done_ += part;
         between();
-      }
+      });
     };
     std::vector<const Segment*> via_staging;
     auto at = task.offset;
@@ -155,8 +144,7 @@ void RestoreRun::read(const ReadTask& task, const std::shared_ptr<Block>& stagin
       at = segment.offset + bytes;
     }
     to_staging(task.offset + task.bytes);
-    if (task.ends_block && checksum_ != manifest_.checksums[static_cast<std::size_t>(task.block)] && failure_.empty())
-      failure_ = damage(task.block);
+    if (task.ends_block) files_.check(task.block, checksum_);
     for (const auto* segment : via_staging) {
       if (const auto homes = plan_.homes_of(segment->array);
           homes.size() == 1 || task.round < 0) {  // small boxes in the layout they are stored in
@@ -281,32 +269,6 @@ std::vector<std::vector<LocalShard>> RestoreRun::shards() {
     }
   }
   return shards;
-}
-
-std::string RestoreRun::damage(std::int64_t block) const {
-  std::string arrays, last;
-  std::int64_t from = 0, to = 0, number = 0;
-  for (const auto& task : plan_.tasks) {
-    if (task.block != block) continue;
-    if (task.begins_block) from = task.offset;
-    to = task.offset + task.bytes;
-    number = task.file;
-    for (const auto& segment : task.segments) {
-      const auto& name = wanted_[static_cast<std::size_t>(segment.array)].array->name;
-      if (name == last || arrays.ends_with(" and more")) continue;
-      last = name;
-      arrays += arrays.size() > 200 ? " and more" : (arrays.empty() ? "" : ", ") + name;
-    }
-  }
-  return fmt::format("'{}/{}' is damaged in bytes {} to {}, which hold values of {}: their checksum is {:08x}, and was {:08x}", folder_,
-                     manifest_.files[static_cast<std::size_t>(number)].name, from, to, arrays, checksum_,
-                     manifest_.checksums[static_cast<std::size_t>(block)]);
-}
-
-const DiskFile& RestoreRun::file(std::int64_t number) {
-  if (const auto found = files_.find(number); found != files_.end()) return found->second;
-  if (files_.size() >= most_open_files) files_.erase(files_.begin());
-  return files_.emplace(number, DiskFile::open(folder_ + "/" + manifest_.files[static_cast<std::size_t>(number)].name)).first->second;
 }
 
 }  // namespace meshwise::detail

@@ -3,14 +3,13 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "array/state.hpp"
-#include "io/checkpoint/disk.hpp"
 #include "io/checkpoint/manifest.hpp"
+#include "io/checkpoint/shard_files.hpp"
 #include "meshwise/runtime/sequence.hpp"
 #include "plan/restore.hpp"
 
@@ -45,16 +44,12 @@ class RestoreRun {
   LocalArray staged(const ReadTask& task, const Segment& segment, const std::shared_ptr<Block>& staging) const;
   std::shared_ptr<Transfer> exchange(const Ticket& ticket, std::span<const ReadTask* const> tasks, const std::shared_ptr<Block>& staging);
   Dtype dtype_of(const Segment& segment) const { return wanted_[static_cast<std::size_t>(segment.array)].array->dtype; }
-  std::string damage(std::int64_t block) const;
-  const DiskFile& file(std::int64_t number);
 
-  std::string folder_;
-  const Manifest& manifest_;
   std::vector<Wanted> wanted_;
   RestorePlan plan_;
   std::vector<LocalArray> memory_{};  // of each home that is this rank's
   std::shared_ptr<Block> staging_{};  // for blocks that are this rank's alone
-  std::map<std::int64_t, DiskFile> files_{};
+  ShardFiles files_;
   std::uint32_t checksum_ = 0;  // of the block that is being read, so far
   std::string failure_{};
   std::int64_t done_ = 0, to_read_ = 0;

@@ -2,21 +2,20 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <filesystem>
 #include <utility>
-
-#include <nlohmann/json.hpp>
 
 #include <fmt/format.h>
 
 #include "array/state.hpp"
+#include "base/clock.hpp"
 #include "io/agreement.hpp"
 #include "io/checkpoint/commit.hpp"
 #include "io/checkpoint/crc32c.hpp"
 #include "io/checkpoint/images.hpp"
 #include "io/checkpoint/retention.hpp"
 #include "io/checkpoint/steps.hpp"
+#include "io/packed_text.hpp"
 #include "meshwise/base/error.hpp"
 #include "meshwise/base/hash.hpp"
 #include "meshwise/runtime/environment.hpp"
@@ -26,14 +25,9 @@ namespace meshwise::detail {
 
 namespace {
 
-using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t files_per_folder = 256;
-// Arrays without a larger box get datasets of their own in the index unless there are very many: HDF5 takes some 60 us for each.
-constexpr std::int64_t small_box = 4096, most_small_datasets = 1000;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 std::string shard_folder(std::int64_t rank) {
   if (process_count() <= files_per_folder) return "shards";
@@ -52,6 +46,35 @@ void check_visible(const std::string& folder, const Commit& commit) {
           "'{}/{}', which another rank wrote, is not what rank 0 sees there: is the folder on a file system that all hosts share?", folder,
           file.name));
   }
+}
+
+std::string pack(const WrittenFile& file) {
+  PackedText text;
+  text.add(file.rank);
+  text.add(file.bytes);
+  text.add(static_cast<std::int64_t>(file.checksum));
+  for (const auto& run : file.runs) {
+    text.add(run.dtype);
+    text.add(run.offset);
+    text.add(run.bytes);
+  }
+  return text.text();
+}
+
+WrittenFile unpack(const std::string& packed) {
+  UnpackedText text(packed);
+  WrittenFile file;
+  file.rank = text.number();
+  file.bytes = text.number();
+  file.checksum = static_cast<std::uint32_t>(text.number());
+  while (!text.empty()) {
+    StoredRun run;
+    run.dtype = text.dtype();
+    run.offset = text.number();
+    run.bytes = text.number();
+    file.runs.push_back(run);
+  }
+  return file;
 }
 
 void make_root(const std::string& root) {
@@ -114,7 +137,7 @@ std::shared_ptr<SaveJob> SaveJob::begin(SaveRequest given, const std::function<v
     return uuid;
   })[0];
   job->folder_ = request.root + "/" + step_name(request.step) + ".tmp-" + job->uuid_;
-  job->laid_out_ = agreed(request.call(), ticket, [&]() -> std::string {
+  const auto laid_out = agreed(request.call(), ticket, [&]() -> std::string {
     const auto me = static_cast<std::size_t>(process_index());
     if (job->file_of_rank_[me] < 0) return {};
     const auto image = make_shard_image(job->plan_.run_bytes[me], process_index(), request.step, job->uuid_);
@@ -131,10 +154,10 @@ std::shared_ptr<SaveJob> SaveJob::begin(SaveRequest given, const std::function<v
     const auto in_order = [](const Payload& a, const Payload& b) { return a.offset < b.offset; };
     if (!std::is_sorted(payload.begin(), payload.end(), in_order)) std::sort(payload.begin(), payload.end(), in_order);
     job->writer_.emplace(std::move(file), image.runs, std::move(payload));
-    auto runs = json::array();
-    for (const auto& run : image.runs) runs.push_back({static_cast<int>(run.dtype), run.offset, run.bytes});
-    return json{image.bytes, image.checksum(), std::move(runs)}.dump();
+    return pack({process_index(), image.bytes, image.checksum(), image.runs});
   });
+  for (const auto& text : laid_out)
+    if (!text.empty()) job->files_.push_back(unpack(text));
   job->prepare_seconds_ = seconds_since(start);
   return job;
 }
@@ -167,45 +190,47 @@ io::SaveReport SaveJob::commit() {
       writer_.reset();  // its file takes room as long as it is open
       throw CheckpointError(failure_);
     }
-    const auto& checksums = writer_->checksums();
-    std::string text(16 + checksums.size() * 4, '\0');
-    const double seconds[2] = {writer_->write_seconds(), writer_->sync_seconds()};
-    std::memcpy(text.data(), seconds, 16);
-    if (!checksums.empty()) std::memcpy(text.data() + 16, checksums.data(), checksums.size() * 4);
-    return text;
+    PackedText text;
+    text.add(std::vector{writer_->write_seconds(), writer_->sync_seconds()});
+    text.add(writer_->checksums());
+    return text.text();
   });
   io::SaveReport report{request_.step, bytes_, 1};
-  std::vector<std::vector<std::uint32_t>> checksums(written.size());
+  std::vector<std::uint32_t> checksums;  // file after file
   for (std::size_t rank = 0; rank < written.size(); ++rank) {
     if (written[rank].empty()) continue;
-    double seconds[2];
-    std::memcpy(seconds, written[rank].data(), 16);
+    UnpackedText text(written[rank]);
+    const auto seconds = text.values<double>();
     if (seconds[0] + seconds[1] > report.write_seconds + report.sync_seconds) {
       report.write_seconds = seconds[0];
       report.sync_seconds = seconds[1];
       report.slowest_rank = static_cast<std::int64_t>(rank);
     }
-    checksums[rank].resize((written[rank].size() - 16) / 4);
-    std::memcpy(checksums[rank].data(), written[rank].data() + 16, checksums[rank].size() * 4);
+    const auto of_file = text.values<std::uint32_t>();
+    checksums.insert(checksums.end(), of_file.begin(), of_file.end());
     ++report.files;
   }
   const auto outcome = agreed(request_.call(), ticket, [&]() -> std::string {
     if (process_index() != 0) return {};
     publish(std::move(checksums));
     done_ = true;
-    return json{retire_steps(request_.root, request_.keep, request_.step), prepare_seconds_, seconds_since(start)}.dump();
+    PackedText text;
+    text.add(retire_steps(request_.root, request_.keep, request_.step));
+    text.add(std::vector{prepare_seconds_, seconds_since(start)});
+    return text.text();
   })[0];
   done_ = true;
   writer_.reset();
-  const auto said = json::parse(outcome);
-  report.removed = said[0].get<std::vector<std::int64_t>>();
-  report.prepare_seconds = said[1];
-  report.commit_seconds = said[2];
+  UnpackedText said(outcome);
+  report.removed = said.values<std::int64_t>();
+  const auto seconds = said.values<double>();
+  report.prepare_seconds = seconds[0];
+  report.commit_seconds = seconds[1];
   report.seconds = report.prepare_seconds + report.write_seconds + report.sync_seconds + report.commit_seconds;
   return report;
 }
 
-Manifest SaveJob::manifest(std::vector<std::vector<std::uint32_t>> checksums) const {
+Manifest SaveJob::manifest(std::vector<std::uint32_t> checksums) const {
   Manifest m;
   m.step = request_.step;
   m.uuid = uuid_;
@@ -216,22 +241,19 @@ Manifest SaveJob::manifest(std::vector<std::vector<std::uint32_t>> checksums) co
   m.tree = request_.tree;
   m.metadata = request_.options.metadata;
   m.metrics = request_.options.metrics;
-  for (std::size_t rank = 0; rank < laid_out_.size(); ++rank) {
-    if (laid_out_[rank].empty()) continue;
-    ShardFile file{shard_name(static_cast<std::int64_t>(rank)), {}};
-    const auto said = json::parse(laid_out_[rank]);
-    for (const auto& run : said[2]) {
-      file.runs.push_back({static_cast<Dtype>(run[0].get<int>()), run[1], run[2], std::ssize(m.checksums)});
-      const auto blocks = file.runs.back().blocks();
-      m.checksums.insert(m.checksums.end(), checksums[rank].begin(), checksums[rank].begin() + blocks);
-      checksums[rank].erase(checksums[rank].begin(), checksums[rank].begin() + blocks);
+  m.checksums = std::move(checksums);
+  std::int64_t block = 0;
+  for (const auto& written : files_) {
+    ShardFile file{shard_name(written.rank), written.runs};
+    for (auto& run : file.runs) {
+      run.first_block = block;
+      block += run.blocks();
     }
     m.files.push_back(std::move(file));
   }
   const auto& leaves = request_.leaves.arrays;
   std::vector<std::pair<std::uint64_t, std::int64_t>> known;
   auto piece = plan_.pieces.begin();
-  std::int64_t small = 0;
   for (std::size_t a = 0; a < leaves.size(); ++a) {
     const auto& leaf = leaves[a];
     StoredArray array{request_.leaves.names[a], leaf.dtype(), leaf.shape(), -1, std::ssize(m.boxes), 0};
@@ -244,36 +266,27 @@ Manifest SaveJob::manifest(std::vector<std::vector<std::uint32_t>> checksums) co
       }
       array.sharding = found->second;
     }
-    bool is_small = true;
     for (; piece != plan_.pieces.end() && piece->array == static_cast<std::int64_t>(a); ++piece, ++array.boxes) {
       const auto file = file_of_rank_[static_cast<std::size_t>(piece->writer)];
       const auto& runs = m.files[static_cast<std::size_t>(file)].runs;
       const auto run = std::find_if(runs.begin(), runs.end(), [&](const StoredRun& r) { return r.dtype == array.dtype; });
       m.boxes.push_back({file, run->offset + piece->offset, piece->box});
-      is_small = is_small && piece->box.num_elements() * leaf.itemsize() < small_box;
     }
-    array.is_virtual = !is_small;
-    small += is_small;
+    array.is_virtual = plan_.has_dataset[a];
     m.arrays.push_back(std::move(array));
   }
-  if (small <= most_small_datasets)
-    for (auto& array : m.arrays) array.is_virtual = true;
   return m;
 }
 
-void SaveJob::publish(std::vector<std::vector<std::uint32_t>> checksums) {
+void SaveJob::publish(std::vector<std::uint32_t> checksums) {
   const auto m = manifest(std::move(checksums));
   const auto index = make_index_image(m);
   Commit commit{m.step,       m.uuid,         {{"index.h5", std::ssize(index.bytes), crc32c(index.bytes), {}}}, index.text, index.places,
                 index.ranges, index.checksums};
-  std::size_t file = 0;
-  for (const auto& text : laid_out_) {
-    if (text.empty()) continue;
-    const auto said = json::parse(text);
-    Commit::File entry{m.files[file].name, said[0], said[1], {}};
+  for (std::size_t file = 0; file < files_.size(); ++file) {
+    Commit::File entry{m.files[file].name, files_[file].bytes, files_[file].checksum, {}};
     for (const auto& run : m.files[file].runs) entry.runs.push_back({run.offset, run.bytes});
     commit.files.push_back(std::move(entry));
-    ++file;
   }
   write_durably(folder_ + "/index.h5", index.bytes);
   check_visible(folder_, commit);

@@ -47,6 +47,13 @@ void check_alike(const SaveRequest& request, const Tree& tree);
 /// Synchronising in lockstep mode, else Local. Throws, the same on every rank: MismatchError naming array, devices and index where copies of a box differ.
 void compare_replicas(const SaveRequest& request);
 
+/// Local. A shard file as its rank has laid it out.
+struct WrittenFile {
+  std::int64_t rank = 0, bytes = 0;
+  std::uint32_t checksum = 0;  // of all but the runs
+  std::vector<StoredRun> runs{};
+};
+
 class SaveJob {
  public:
   /// Synchronising. Makes the step's folder under another name, and the files, with room for the values; holds references to the values. Throws as
@@ -69,14 +76,14 @@ class SaveJob {
 
  private:
   explicit SaveJob(SaveRequest request) : request_(std::move(request)) {}
-  void publish(std::vector<std::vector<std::uint32_t>> checksums);
-  Manifest manifest(std::vector<std::vector<std::uint32_t>> checksums) const;
+  void publish(std::vector<std::uint32_t> checksums);
+  Manifest manifest(std::vector<std::uint32_t> checksums) const;
 
   SaveRequest request_;
   std::string uuid_, folder_;  // the folder's name until it is committed
   StoragePlan plan_;
   std::vector<std::int64_t> file_of_rank_;  // -1: writes nothing
-  std::vector<std::string> laid_out_;       // what each rank said of its file
+  std::vector<WrittenFile> files_;
   std::optional<PayloadWriter> writer_;
   std::string failure_;
   bool done_ = false;  // committed or gone

@@ -18,7 +18,7 @@
 #include <fmt/format.h>
 
 #include "io/checkpoint/commit.hpp"
-#include "io/checkpoint/disk.hpp"
+#include "io/disk.hpp"
 #include "meshwise/base/error.hpp"
 
 namespace meshwise::detail {
@@ -99,11 +99,12 @@ std::optional<FolderLock> FolderLock::try_lock(const std::string& root) {
   return lock;
 }
 
-FolderLock FolderLock::lock(const std::string& root) {
+FolderLock FolderLock::lock(const std::string& root, const std::function<void()>& between) {
   // Who only makes a Checkpointer holds it for the moment in which it sweeps.
-  for (int attempt = 0; attempt < 20; ++attempt) {
+  for (int attempt = 0; attempt < 100; ++attempt) {
     if (auto lock = try_lock(root)) return std::move(*lock);
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    between();
   }
   std::string who;
   try {

@@ -2,6 +2,7 @@
 // The folder of a run: its steps, what crashes left in it, and who may change it. Local; rank 0 alone calls it.
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -28,8 +29,8 @@ class FolderLock {
  public:
   /// Local. Nothing when another program has it. Throws: CheckpointError when the folder can't be written to.
   static std::optional<FolderLock> try_lock(const std::string& root);
-  /// Local. Throws: CheckpointError naming the program that has it.
-  static FolderLock lock(const std::string& root);
+  /// Local. Tries for a second, calling `between`. Throws: CheckpointError naming the program that has it.
+  static FolderLock lock(const std::string& root, const std::function<void()>& between);
   FolderLock(FolderLock&& other) noexcept;
   FolderLock& operator=(FolderLock&& other) noexcept;
   ~FolderLock();

@@ -13,8 +13,7 @@
 
 #include "io/checkpoint/commit.hpp"
 #include "io/checkpoint/crc32c.hpp"
-#include "io/checkpoint/disk.hpp"
-#include "io/checkpoint/read_values.hpp"
+#include "io/checkpoint/shard_files.hpp"
 #include "io/checkpoint/staging.hpp"
 #include "io/checkpoint/steps.hpp"
 #include "meshwise/base/error.hpp"
@@ -25,8 +24,6 @@ namespace {
 
 constexpr std::int64_t chunk_bytes = 256 << 10;  // read again and again into the same memory, which stays in the second-level cache
 constexpr auto to_the_end = std::numeric_limits<std::int64_t>::max();
-
-std::string checksums_differ(std::uint32_t is, std::uint32_t was) { return fmt::format("its checksum is {:08x}, and was {:08x}", is, was); }
 
 class Verifier {
  public:
@@ -144,8 +141,7 @@ class Verifier {
   std::uint32_t add_checksum(const DiskFile& file, std::int64_t at, std::int64_t bytes, std::uint32_t checksum) {
     while (bytes > 0) {
       const auto part = std::span(chunk_.data(), chunk_.size()).first(static_cast<std::size_t>(std::min(bytes, chunk_bytes)));
-      file.read(part, at);
-      checksum = crc32c(part, checksum);
+      checksum = read_checksummed(file, part, at, checksum);
       at += std::ssize(part);
       bytes -= std::ssize(part);
     }

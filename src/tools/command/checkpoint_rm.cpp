@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <memory>
 
-#include "io/checkpoint/disk.hpp"
 #include "io/checkpoint/steps.hpp"
+#include "io/disk.hpp"
 #include "meshwise/base/error.hpp"
 #include "tools/command/checkpoint.hpp"
 

@@ -1,4 +1,4 @@
-#include "io/checkpoint/disk.hpp"
+#include "io/disk.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -42,14 +42,19 @@ DiskFile DiskFile::create(const std::string& path) {
   return {path, descriptor};
 }
 
-DiskFile DiskFile::open(const std::string& path) {
+DiskFile DiskFile::open(const std::string& path) { return open(path, O_RDONLY); }
+
+DiskFile DiskFile::open_to_write(const std::string& path) { return open(path, O_RDWR); }
+
+DiskFile DiskFile::open(const std::string& path, int flags) {
   // A pipe in a file's place would keep open() waiting for its other end.
-  const int descriptor = uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); });
+  const int descriptor = uninterrupted([&] { return ::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK); });
   if (descriptor < 0) throw_disk_error(errno, "open", path);
   DiskFile file(path, descriptor);
   struct stat status {};
   if (::fstat(descriptor, &status) != 0) throw_disk_error(errno, "look at", path);
-  if (!S_ISREG(status.st_mode)) throw CheckpointError(fmt::format("'{}' is not a regular file", path));
+  if (!S_ISREG(status.st_mode))
+    throw CheckpointError(fmt::format("'{}' is {}", path, S_ISDIR(status.st_mode) ? "a directory, not a file" : "not a regular file"));
   return file;
 }
 
@@ -71,13 +76,17 @@ std::int64_t DiskFile::size() const {
   return status.st_size;
 }
 
-void DiskFile::reserve(std::int64_t bytes) const {
+void DiskFile::reserve(std::int64_t bytes, std::int64_t at) const {
   if (bytes == 0) return;
+  const auto before = size();
   // Not posix_fallocate: where the file system cannot, that writes zeros.
-  const int result = uninterrupted([&] { return ::fallocate(descriptor_, 0, 0, bytes); });
+  int result = uninterrupted([&] { return ::fallocate(descriptor_, 0, at, bytes); });
+  if (result != 0 && (errno == EOPNOTSUPP || errno == ENOSYS))
+    result = before >= at + bytes ? 0 : uninterrupted([&] { return ::ftruncate(descriptor_, at + bytes); });
   if (result == 0) return;
-  if (errno != EOPNOTSUPP && errno != ENOSYS) throw_disk_error(errno, fmt::format("take room for {} bytes in", bytes), path_);
-  if (uninterrupted([&] { return ::ftruncate(descriptor_, bytes); }) != 0) throw_disk_error(errno, "lengthen", path_);
+  const int error = errno;
+  static_cast<void>(uninterrupted([&] { return ::ftruncate(descriptor_, before); }) == 0);
+  throw_disk_error(error, fmt::format("take room for {} bytes in", bytes), path_);
 }
 
 void DiskFile::write(std::span<const std::byte> bytes, std::int64_t at) const {
@@ -104,8 +113,12 @@ void DiskFile::start_sync(std::int64_t at, std::int64_t bytes) const noexcept {
   static_cast<void>(::sync_file_range(descriptor_, at, bytes, SYNC_FILE_RANGE_WRITE) == 0);
 }
 
-void DiskFile::sync_and_close() {
+void DiskFile::sync() const {
   if (uninterrupted([&] { return ::fsync(descriptor_); }) != 0) throw_disk_error(errno, "bring to disk", path_);
+}
+
+void DiskFile::sync_and_close() {
+  sync();
   // Linux closes the descriptor also when it was interrupted.
   if (::close(std::exchange(descriptor_, -1)) != 0 && errno != EINTR) throw_disk_error(errno, "close", path_);
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Files as checkpoints need them: every system call is looked at, interrupted ones go on, and what is written is on disk before anyone relies on it. Local.
+// Files whose every system call is looked at: interrupted ones go on, and what is written is on disk before anyone relies on it. Local.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,27 +14,32 @@ namespace meshwise::detail {
 /// Local. An open file; its system calls' failures are CheckpointErrors that name path and reason.
 class DiskFile {
  public:
-  /// Local. A new file to write, that must not exist; an existing one to read.
+  /// Local. A new file to write, that must not exist; an existing one to read, or to write into.
   static DiskFile create(const std::string& path);
   static DiskFile open(const std::string& path);
+  static DiskFile open_to_write(const std::string& path);
   DiskFile(DiskFile&& other) noexcept;
   DiskFile& operator=(DiskFile&& other) noexcept;
   ~DiskFile();
 
   const std::string& path() const { return path_; }
   std::int64_t size() const;
-  /// Local. Takes the room on disk for a file of that many bytes, where the file system can.
-  void reserve(std::int64_t bytes) const;
+  /// Local. Takes the room on disk for so many bytes from there on, where the file system can; the file ends there or later. Where there is none, it is as
+  /// long as before.
+  void reserve(std::int64_t bytes, std::int64_t at = 0) const;
   void write(std::span<const std::byte> bytes, std::int64_t at) const;
   /// Local. Fills `bytes` from there. Throws also where the file ends before.
   void read(std::span<std::byte> bytes, std::int64_t at) const;
   /// Local. The system may begin to bring those bytes to disk: a hint.
   void start_sync(std::int64_t at, std::int64_t bytes) const noexcept;
-  /// Local. The bytes are on disk, and the file is closed: some file systems say only here that there was no room.
+  /// Local. The bytes are on disk.
+  void sync() const;
+  /// Local. The same, and the file is closed: some file systems say only here that there was no room.
   void sync_and_close();
 
  private:
   DiskFile(std::string path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
+  static DiskFile open(const std::string& path, int flags);
   std::string path_;
   int descriptor_ = -1;
 };
