@@ -18,8 +18,6 @@ using mw::Tree;
 using mw::io::Checkpointer;
 using support::numbered;
 
-NamedSharding line(const PartitionSpec& spec) { return {mw::make_mesh({mw::devices().size()}, {"x"}), spec}; }
-
 // 24 MiB: several pieces a rank.
 Array some() { return mw::device_put(numbered({3072, 1024}, mw::float64), line(P("x"))); }
 

@@ -190,7 +190,7 @@ TEST(CheckpointCommand, ShortLongMissingAndForeignFilesAreNamed) {
       {
         const auto report = detail::verify_step(path);
         ASSERT_FALSE(report.good());
-        EXPECT_HAS(report.damage[0].words, "not a regular file");
+        EXPECT_HAS(report.damage[0].words, "is a directory, not a file");
       }
       fs::remove(full);
       fs::rename(kept, full);

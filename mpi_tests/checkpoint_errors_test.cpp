@@ -1,6 +1,6 @@
 // What saves and loads refuse: the same words on every rank, nothing left behind, and the next call works.
 // ranks: 1 2 3 4
-// devices_per_rank: 8
+// devices_per_rank: 8 40@2
 // variant: private ranks=4 MESHWISE_STORE=private
 // links: hdf5 mpi
 #include <meshwise/base/error.hpp>
@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "support/hdf5_files.hpp"
+#include "support/need_devices.hpp"
 #include "support/row_major_numbers.hpp"
 
 namespace {
@@ -22,24 +23,7 @@ using mw::Tree;
 using mw::io::Checkpointer;
 using support::numbered;
 
-NamedSharding line(const PartitionSpec& spec) { return {mw::make_mesh({mw::devices().size()}, {"x"}), spec}; }
 Array rows(const Shape& shape) { return mw::device_put(numbered(shape, mw::float32), line(P("x"))); }
-
-// The words of the exception, which are the same on every rank.
-template <class E, class F>
-std::string words(F&& f) {
-  std::string text;
-  try {
-    f();
-    ADD_FAILURE() << "nothing was thrown";
-  } catch (const E& e) {
-    text = e.what();
-  } catch (const std::exception& e) {
-    ADD_FAILURE() << "another exception: " << e.what();
-  }
-  EXPECT_EQ(from_first(text), text);
-  return text;
-}
 
 #define EXPECT_SAYS(text, ...) \
   for (const std::string part : {__VA_ARGS__}) EXPECT_NE((text).find(part), std::string::npos) << part << " in " << (text)
@@ -49,7 +33,7 @@ TEST(CheckpointErrors, WhatDiffersBetweenFileAndWish) {
   Checkpointer checkpoints(folder / "run");
   checkpoints.save(1, Tree{{"w", rows({8, 4})}, {"b", rows({4})}});
   const auto load = [&](const Tree& like, mw::io::LoadOptions options = {}) {
-    return words<CheckpointError>([&] { checkpoints.load(1, like, options); });
+    return error_everywhere<CheckpointError>([&] { checkpoints.load(1, like, options); });
   };
   EXPECT_SAYS(load(Tree{{"w", rows({8, 4})}, {"b", rows({4})}, {"c", rows({2})}}), "c is missing", "float32[2@x]", "load(1)");
   EXPECT_SAYS(load(Tree{{"w", rows({8, 4})}}), "b float32[4@x] is in the checkpoint and not wanted");
@@ -57,8 +41,8 @@ TEST(CheckpointErrors, WhatDiffersBetweenFileAndWish) {
   EXPECT_SAYS(load(Tree{{"w", rows({8, 4}).astype(mw::float64)}, {"b", rows({4})}}),
               "w is stored as float32[8@x,4], wanted float64[8@x,4]");
   EXPECT_SAYS(load(Tree{{"w", rows({8, 4})}, {"b", rows({4})}}, {.paths = {"layers"}}), "nothing in `like` is below the path layers");
-  EXPECT_SAYS(words<CheckpointError>([&] { checkpoints.load(7, Tree{}); }), "step_00000007");
-  EXPECT_SAYS(words<CheckpointError>([&] { checkpoints.load(mw::io::Latest{}, Tree{}); }), "there is no step");
+  EXPECT_SAYS(error_everywhere<CheckpointError>([&] { checkpoints.load(7, Tree{}); }), "step_00000007");
+  EXPECT_SAYS(error_everywhere<CheckpointError>([&] { checkpoints.load(mw::io::Latest{}, Tree{}); }), "there is no step");
 }
 
 TEST(CheckpointErrors, WhatMayDiffer) {
@@ -86,15 +70,15 @@ TEST(CheckpointErrors, RanksThatDisagree) {
   const auto x = rows({8, 4});
   const auto mine = mw::process_index() == mw::process_count() - 1;
   const auto save = [&](std::int64_t step, const Tree& tree, mw::io::SaveOptions options = {}) {
-    return words<mw::MismatchError>([&] { checkpoints.save(step, tree, options); });
+    return error_everywhere<mw::MismatchError>([&] { checkpoints.save(step, tree, options); });
   };
   EXPECT_SAYS(save(mine ? 2 : 1, Tree{{"w", x}}), "rank 0: step 1", "step 2");
   EXPECT_SAYS(save(1, Tree{{mine ? "v" : "w", x}}), "rank 0: ['w'] float32[8@x,4]", "['v'] float32[8@x,4]");
   EXPECT_SAYS(save(1, Tree{{"w", x}}, {.metadata = mine ? "1" : "2"}), "metadata 2", "metadata 1");
   EXPECT_SAYS(save(1, mine ? Tree{{"w", x}, {"z", x}} : Tree{{"w", x}}), "nothing more", "['z']");
-  EXPECT_SAYS(words<mw::MismatchError>([&] { checkpoints.load(mine ? 3 : 4, Tree{{"w", x}}); }), "load(4)", "load(3)");
-  EXPECT_SAYS(words<mw::MismatchError>([&] { checkpoints.load_array(1, mine ? "a" : "b"); }), "'a'", "'b'");
-  EXPECT_SAYS(words<mw::MismatchError>([&] { Checkpointer(folder / (mine ? "a" : "b")); }), "/a'", "/b'");
+  EXPECT_SAYS(error_everywhere<mw::MismatchError>([&] { checkpoints.load(mine ? 3 : 4, Tree{{"w", x}}); }), "load(4)", "load(3)");
+  EXPECT_SAYS(error_everywhere<mw::MismatchError>([&] { checkpoints.load_array(1, mine ? "a" : "b"); }), "'a'", "'b'");
+  EXPECT_SAYS(error_everywhere<mw::MismatchError>([&] { Checkpointer(folder / (mine ? "a" : "b")); }), "/a'", "/b'");
   on_first([&] { EXPECT_FALSE(std::filesystem::exists(folder / "run")); });
   checkpoints.save(1, Tree{{"w", x}});
   EXPECT_EQ(checkpoints.steps(), std::vector<std::int64_t>{1});
@@ -106,20 +90,35 @@ TEST(CheckpointErrors, WhatCannotBeSaved) {
   const auto x = rows({8, 4});
   auto gone = rows({8, 4});
   mw::device_put(gone, line(P()), {.donate = true});
-  words<mw::DonatedError>([&] { checkpoints.save(1, Tree{{"w", gone}}); });
-  EXPECT_SAYS(words<CheckpointError>([&] { checkpoints.save(-1, Tree{{"w", x}}); }), "a step is not negative");
-  EXPECT_SAYS(words<CheckpointError>([&] { checkpoints.save(1, Tree{{"w", x}}, {.metadata = "{a"}); }), "no JSON", "{a");
+  error_everywhere<mw::DonatedError>([&] { checkpoints.save(1, Tree{{"w", gone}}); });
+  EXPECT_SAYS(error_everywhere<CheckpointError>([&] { checkpoints.save(-1, Tree{{"w", x}}); }), "a step is not negative");
+  EXPECT_SAYS(error_everywhere<CheckpointError>([&] { checkpoints.save(1, Tree{{"w", x}}, {.metadata = "{a"}); }), "no JSON", "{a");
   checkpoints.save(1, Tree{{"w", x}});
-  EXPECT_SAYS(words<CheckpointError>([&] { checkpoints.save(1, Tree{{"w", x}}); }), "step 1 is there already", "overwrite");
+  EXPECT_SAYS(error_everywhere<CheckpointError>([&] { checkpoints.save(1, Tree{{"w", x}}); }), "step 1 is there already", "overwrite");
   checkpoints.save(1, Tree{{"w", rows({2})}}, {.overwrite = true});
   EXPECT_EQ(checkpoints.load(1)["w"].shape(), (Shape{2}));
-  EXPECT_SAYS(words<CheckpointError>([&] { mw::io::keep_last(0); }), "positive");
+  EXPECT_SAYS(error_everywhere<CheckpointError>([&] { mw::io::keep_last(0); }), "positive");
   on_first([&] { std::ofstream(folder / "file") << "x"; });
-  EXPECT_SAYS(words<CheckpointError>([&] { Checkpointer(folder / "file"); }), "/file'", "Not a directory");
+  EXPECT_SAYS(error_everywhere<CheckpointError>([&] { Checkpointer(folder / "file"); }), "/file'", "Not a directory");
   Checkpointer in_a_file(folder / "later");
   on_first([&] { std::ofstream(folder / "later") << "x"; });
-  EXPECT_SAYS(words<CheckpointError>([&] { in_a_file.save(1, Tree{{"w", x}}); }), "not a folder");
-  EXPECT_SAYS(words<CheckpointError>([&] { Checkpointer(""); }), "needs a folder");
+  EXPECT_SAYS(error_everywhere<CheckpointError>([&] { in_a_file.save(1, Tree{{"w", x}}); }), "not a folder");
+  EXPECT_SAYS(error_everywhere<CheckpointError>([&] { Checkpointer(""); }), "needs a folder");
+}
+
+// The middle of a long list is not printed.
+TEST(CheckpointErrors, RanksThatLoadOntoDifferentDevices) {
+  NEED_DEVICES(2);
+  const Folder folder;
+  Checkpointer checkpoints(folder / "run");
+  checkpoints.save(1, Tree{{"w", rows({4})}});
+  if (mw::process_count() == 1) return;
+  auto devices = mw::devices().ids();
+  if (!first()) std::swap(devices[devices.size() / 2 - 1], devices[devices.size() / 2]);
+  const NamedSharding target(mw::make_mesh({std::ssize(devices)}, {"x"}, {.devices = mw::DeviceList(devices)}), P("x"));
+  error_everywhere<mw::MismatchError>([&] { checkpoints.load(1, target); });
+  error_everywhere<mw::MismatchError>([&] { checkpoints.load_array(1, "w", target); });
+  EXPECT_EQ(checkpoints.load(1)["w"].shape(), Shape{4});
 }
 
 TEST(CheckpointErrors, DamageIsFoundAndTheStepBeforeIsTaken) {
@@ -137,7 +136,7 @@ TEST(CheckpointErrors, DamageIsFoundAndTheStepBeforeIsTaken) {
     });
   };
   change("step_00000003/shards/00000.h5", 100000);
-  EXPECT_SAYS(words<CheckpointError>([&] {
+  EXPECT_SAYS(error_everywhere<CheckpointError>([&] {
                 checkpoints.load(3, Tree{{"w", x}, {"b", rows({4})}});
               }),
               "step_00000003/shards/00000.h5", "damaged", "values of", "w");
@@ -147,14 +146,14 @@ TEST(CheckpointErrors, DamageIsFoundAndTheStepBeforeIsTaken) {
   EXPECT_EQ(loaded.report.step, 1);
   ASSERT_EQ(loaded.report.passed_over.size(), 1u);
   EXPECT_EQ(support::wrong_numbers<float>(loaded["w"]), 0);
-  EXPECT_SAYS(words<CheckpointError>([&] { checkpoints.load(2, Tree{{"w", x}, {"b", rows({4})}}); }), "COMMIT is damaged");
+  EXPECT_SAYS(error_everywhere<CheckpointError>([&] { checkpoints.load(2, Tree{{"w", x}, {"b", rows({4})}}); }), "COMMIT is damaged");
   checkpoints.save(2, Tree{{"w", x}, {"b", rows({4})}});  // a step that is of no use to anyone is replaced
   change("step_00000002/index.h5", 3000);
-  EXPECT_SAYS(words<CheckpointError>([&] { checkpoints.load(2); }), "index.h5", "damaged");
+  EXPECT_SAYS(error_everywhere<CheckpointError>([&] { checkpoints.load(2); }), "index.h5", "damaged");
   on_first([&] { std::filesystem::remove(checkpoints.folder() + "/step_00000001/shards/00000.h5"); });
-  EXPECT_SAYS(words<CheckpointError>([&] { checkpoints.load(1); }), "00000.h5", "No such file");
+  EXPECT_SAYS(error_everywhere<CheckpointError>([&] { checkpoints.load(1); }), "00000.h5", "No such file");
   // A wish that no step fulfils is no damage.
-  EXPECT_SAYS(words<CheckpointError>([&] { checkpoints.load(mw::io::Latest{2}, Tree{{"v", x}}); }), "index.h5");
+  EXPECT_SAYS(error_everywhere<CheckpointError>([&] { checkpoints.load(mw::io::Latest{2}, Tree{{"v", x}}); }), "index.h5");
 }
 
 }  // namespace

@@ -49,6 +49,23 @@ TEST(CheckpointKeep, AnOlderStepThatIsSavedNowStays) {
   EXPECT_EQ(checkpoints.steps(), (Steps{3, 9}));
 }
 
+TEST(CheckpointKeep, LatestIsALinkToAStepThatIsThere) {
+  const Folder folder;
+  Checkpointer checkpoints(folder / "run");
+  const auto linked = [&] {
+    std::error_code none;
+    return std::filesystem::read_symlink(folder / "run/latest", none).string();
+  };
+  for (const std::int64_t step : {1, 2, 3}) checkpoints.save(step, small());
+  EXPECT_EQ(linked(), "step_00000003");
+  checkpoints.remove(2);
+  EXPECT_EQ(linked(), "step_00000003");
+  checkpoints.remove(3);
+  EXPECT_EQ(linked(), "step_00000001");
+  checkpoints.remove(1);
+  EXPECT_EQ(linked(), "");
+}
+
 TEST(CheckpointKeep, Due) {
   const Folder folder;
   Checkpointer checkpoints(folder / "run");

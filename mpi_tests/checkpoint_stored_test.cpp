@@ -16,17 +16,11 @@ using mw::Tree;
 const std::string stored = MESHWISE_SOURCE_DIR "/mpi_tests/stored/v1";
 const Shape shape{13, 6};
 
-std::vector<Dtype> all_dtypes() {
-  std::vector<Dtype> all;
-  for (int d = 0; d <= static_cast<int>(Dtype::complex128); ++d) all.push_back(static_cast<Dtype>(d));
-  return all;
-}
-
 // How it was made: mpirun -n 4 checkpoint_stored_test --gtest_also_run_disabled_tests --gtest_filter=*Make
 TEST(CheckpointStored, DISABLED_Make) {
   const NamedSharding blocks(mw::make_mesh({2, 2}, {"x", "y"}), P("x", "y"));
   Tree arrays;
-  for (const auto dtype : all_dtypes()) arrays.set(std::string(name(dtype)), test_array(shape, dtype, blocks));
+  for (const auto dtype : all_dtypes) arrays.set(std::string(name(dtype)), test_array(shape, dtype, blocks));
   mw::io::Checkpointer(stored).save(1,
                                     Tree{{"arrays", arrays},
                                          {"odd/name %", mw::device_put(mw::arange(5), NamedSharding(blocks.mesh(), P()))},
@@ -41,7 +35,7 @@ TEST(CheckpointStored, IsReadAsItWasSaved) {
   const auto n = mw::devices().size();
   const auto loaded = checkpoints.load(1, NamedSharding(mw::make_mesh({n}, {"x"}), P()));
   const auto rows = checkpoints.load(1)["arrays"];
-  for (const auto dtype : all_dtypes()) {
+  for (const auto dtype : all_dtypes) {
     const auto x = loaded["arrays"][std::string(name(dtype))];
     EXPECT_EQ(x.dtype(), dtype);
     ASSERT_EQ(x.shape(), shape);

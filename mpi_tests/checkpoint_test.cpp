@@ -20,15 +20,6 @@ using mw::Tree;
 using mw::io::Checkpointer;
 using support::numbered;
 
-const std::vector<Dtype> all_dtypes{Dtype::bool_,    Dtype::int8,    Dtype::int16,   Dtype::int32,     Dtype::int64,
-                                    Dtype::uint8,    Dtype::uint16,  Dtype::uint32,  Dtype::uint64,    Dtype::float16,
-                                    Dtype::bfloat16, Dtype::float32, Dtype::float64, Dtype::complex64, Dtype::complex128};
-
-NamedSharding line(const PartitionSpec& spec) { return {mw::make_mesh({mw::devices().size()}, {"x"}), spec}; }
-NamedSharding backwards(const PartitionSpec& spec) {
-  return {mw::make_mesh({mw::devices().size()}, {"x"}, {.devices = mw::devices().reversed()}), spec};
-}
-
 // Bytes of the two values are equal on every rank.
 void expect_same(const Array& a, const Array& b, const std::string& what) {
   ASSERT_EQ(a.shape(), b.shape()) << what;

@@ -19,8 +19,6 @@ using namespace hdf5_files;
 using mw::io::append;
 using mw::io::read;
 
-mw::NamedSharding line(const PartitionSpec& spec) { return {mw::make_mesh({mw::devices().size()}, {"x"}), spec}; }
-
 // Elements [from, to) along an axis of the test array of `shape`.
 mw::Array slab(const Shape& shape, Dtype dtype, std::int64_t axis, std::int64_t from, std::int64_t to, const mw::Sharding& sharding) {
   auto part = shape;

@@ -19,8 +19,6 @@ using mw::io::read;
 using mw::io::read_tree;
 using mw::io::write_tree;
 
-mw::NamedSharding line(const PartitionSpec& spec) { return {mw::make_mesh({mw::devices().size()}, {"x"}), spec}; }
-
 void make_model(const std::string& file) {
   Maker make(file);
   make.add("/model/layers/first/w", {8, 6}, Dtype::float32, H5T_IEEE_F32LE);

@@ -16,11 +16,6 @@ constexpr char kind[] = "npy";
 using NpyNumpy = support::ForeignFiles<kind>;
 
 const Shape shape{13, 6};
-const std::vector<Dtype> numpy_dtypes{Dtype::bool_,   Dtype::int8,    Dtype::int16,     Dtype::int32,     Dtype::int64,
-                                      Dtype::uint8,   Dtype::uint16,  Dtype::uint32,    Dtype::uint64,    Dtype::float16,
-                                      Dtype::float32, Dtype::float64, Dtype::complex64, Dtype::complex128};
-
-mw::NamedSharding line(const PartitionSpec& spec) { return {mw::make_mesh({mw::devices().size()}, {"x"}), spec}; }
 
 TEST_F(NpyNumpy, WhatNumpySavesWeRead) {
   for (const auto dtype : numpy_dtypes)

@@ -31,8 +31,6 @@ using namespace hdf5_files;
 using mw::io::read_npy;
 using mw::io::write_npy;
 
-mw::NamedSharding line(const PartitionSpec& spec) { return {mw::make_mesh({mw::devices().size()}, {"x"}), spec}; }
-
 struct Code {
   Dtype dtype;
   const char* code;
@@ -262,7 +260,7 @@ TEST(Npy, OneRankCannotReadTheFile) {
   write_npy(folder / "x.npy", test_array({9}, Dtype::int32, line(P("x"))));
   std::filesystem::current_path(mw::process_index() == last ? folder / "elsewhere" : folder.path());
   EXPECT_HAS(error_everywhere<mw::CheckpointError>([] { read_npy("x.npy"); }),
-             fmt::format("rank {}: No such file or directory (the current folder is {})", last, folder / "elsewhere"));
+             fmt::format("rank {}: cannot open 'x.npy': No such file or directory (the current folder is {})", last, folder / "elsewhere"));
   if (mw::process_index() == last) put_bytes("x.npy", image(1, {8}, {Dtype::int32, "i4"}, false, false));
   EXPECT_HAS(error_everywhere<mw::CheckpointError>([] { read_npy("x.npy"); }), "here it is int32[8], for rank 0 it is int32[9]");
   std::filesystem::current_path(before);

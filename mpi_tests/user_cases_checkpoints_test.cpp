@@ -18,18 +18,7 @@ using support::line, support::numbered, support::wrong_numbers;
 
 namespace {
 
-using hdf5_files::Folder;
-
-template <class E, class F>
-std::string words(F&& f) {
-  try {
-    f();
-  } catch (const E& e) {
-    return e.what();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return {};
-}
+using hdf5_files::error_everywhere, hdf5_files::Folder;
 
 #define EXPECT_SAYS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (part) << " in " << (text)
 
@@ -78,7 +67,9 @@ TEST(UserCases, U123_NamesThatDependOnTheRank) {
   if (mw::process_count() == 1) return;
   const Folder folder;
   Checkpointer checkpoints(folder / "run");
-  const auto text = words<mw::MismatchError>([&] { checkpoints.save(1, Tree{{fmt::format("w{}", mw::process_index()), mw::arange(3)}}); });
+  const auto text = error_everywhere<mw::MismatchError>([&] {
+    checkpoints.save(1, Tree{{fmt::format("w{}", mw::process_index()), mw::arange(3)}});
+  });
   EXPECT_SAYS(text, "w0");
   EXPECT_SAYS(text, "w1");
   hdf5_files::on_first([&] { EXPECT_FALSE(std::filesystem::exists(checkpoints.folder())); });
@@ -167,11 +158,14 @@ TEST(UserCases, U134_LeavesThatAreMissingOrExtra) {
   const Folder folder;
   Checkpointer checkpoints(folder / "run");
   checkpoints.save(1, Tree{{"w", mw::arange(4)}, {"b", mw::arange(2)}});
-  EXPECT_SAYS(words<mw::CheckpointError>([&] {
+  EXPECT_SAYS(error_everywhere<mw::CheckpointError>([&] {
                 checkpoints.load(1, Tree{{"w", mw::arange(4)}, {"b", mw::arange(2)}, {"c", mw::arange(3)}});
               }),
               "c is missing");
-  EXPECT_SAYS(words<mw::CheckpointError>([&] { checkpoints.load(1, Tree{{"w", mw::arange(4)}}); }), "b int32[2] is in the checkpoint");
+  EXPECT_SAYS(error_everywhere<mw::CheckpointError>([&] {
+                checkpoints.load(1, Tree{{"w", mw::arange(4)}});
+              }),
+              "b int32[2] is in the checkpoint");
   EXPECT_EQ(checkpoints.load(1, Tree{{"w", mw::zeros({4}, mw::int32)}}, {.extra = true})["w"].sum().item<std::int32_t>(), 6);
 }
 
@@ -181,7 +175,7 @@ TEST(UserCases, U135_OtherShapes) {
   Checkpointer checkpoints(folder / "run");
   checkpoints.save(1, Tree{{"w", mw::arange(10)}});
   for (const auto& shape : {Shape{20}, Shape{2, 5}}) {
-    const auto text = words<mw::CheckpointError>([&] { checkpoints.load(1, Tree{{"w", mw::zeros(shape, mw::int32)}}); });
+    const auto text = error_everywhere<mw::CheckpointError>([&] { checkpoints.load(1, Tree{{"w", mw::zeros(shape, mw::int32)}}); });
     EXPECT_SAYS(text, "w is stored as int32[10]");
     EXPECT_SAYS(text, mw::type_string(mw::zeros(shape, mw::int32)));
   }
@@ -214,7 +208,7 @@ TEST(UserCases, U138_CopiesThatDiffer) {
   } catch (const mw::MismatchError&) {
     return;  // found when it was made
   }
-  const auto text = words<mw::MismatchError>([&] { checkpoints.save(1, Tree{{"w", x}}); });
+  const auto text = error_everywhere<mw::MismatchError>([&] { checkpoints.save(1, Tree{{"w", x}}); });
   EXPECT_SAYS(text, "device 0");
   EXPECT_SAYS(text, "device 1");
   EXPECT_SAYS(text, "flat index 4500");

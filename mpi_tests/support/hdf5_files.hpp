@@ -11,6 +11,7 @@
 #include <fstream>
 #include <meshwise/array/array.hpp>
 #include <meshwise/array/create.hpp>
+#include <meshwise/placement/sharding.hpp>
 #include <meshwise/runtime/environment.hpp>
 #include <string>
 #include <vector>
@@ -67,6 +68,22 @@ class Folder {
  private:
   std::string path_;
 };
+
+// All devices in a row, and the same from the last to the first.
+inline mw::NamedSharding line(const PartitionSpec& spec) { return {mw::make_mesh({mw::devices().size()}, {"x"}), spec}; }
+inline mw::NamedSharding backwards(const PartitionSpec& spec) {
+  return {mw::make_mesh({mw::devices().size()}, {"x"}, {.devices = mw::devices().reversed()}), spec};
+}
+
+inline const std::vector<Dtype> all_dtypes{Dtype::bool_,    Dtype::int8,    Dtype::int16,   Dtype::int32,     Dtype::int64,
+                                           Dtype::uint8,    Dtype::uint16,  Dtype::uint32,  Dtype::uint64,    Dtype::float16,
+                                           Dtype::bfloat16, Dtype::float32, Dtype::float64, Dtype::complex64, Dtype::complex128};
+// Those that NumPy has.
+inline const std::vector<Dtype> numpy_dtypes = [] {
+  auto dtypes = all_dtypes;
+  std::erase(dtypes, Dtype::bfloat16);
+  return dtypes;
+}();
 
 // What element i (row-major) of a test array is: small integers that every dtype holds exactly, and tell neighbours apart.
 inline double value_at(Dtype dtype, std::int64_t i) {
@@ -254,7 +271,8 @@ class Maker {
 };
 
 // Reads a dataset as one process: right shape, element type, layout, and the test array's values.
-inline void expect_dataset(const std::string& path, const std::string& name, const Shape& shape, Dtype dtype, H5D_layout_t wanted_layout = H5D_CONTIGUOUS) {
+inline void expect_dataset(const std::string& path, const std::string& name, const Shape& shape, Dtype dtype,
+                           H5D_layout_t wanted_layout = H5D_CONTIGUOUS) {
   const auto file = H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
   ASSERT_GE(file, 0) << path;
   const auto dataset = H5Dopen2(file, name.c_str(), H5P_DEFAULT);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <set>
 
 #include <fmt/format.h>
@@ -81,12 +82,13 @@ std::vector<std::int64_t> steps_to_remove(const io::Retention& keep, const StepM
 
 std::vector<std::int64_t> retire_steps(const std::string& root, const io::Retention& keep, std::int64_t current) {
   if (keep.keeps_all()) return {};
-  // The save itself is done: what cannot be read or removed stays.
-  const auto attempt = [](auto&& f) {
+  // The save itself is done: what cannot be read or removed stays, and somebody should know before the disk is full.
+  const auto attempt = [&](auto&& f) {
     try {
       f();
       return true;
-    } catch (const CheckpointError&) {
+    } catch (const CheckpointError& e) {
+      fmt::print(stderr, "meshwise: not all old steps of '{}' are removed: {}\n", root, e.what());
       return false;
     }
   };

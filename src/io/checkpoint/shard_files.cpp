@@ -28,7 +28,7 @@ std::uint32_t read_checksummed(const DiskFile& file, std::span<std::byte> bytes,
   return crc;
 }
 
-std::string checksums_differ(std::uint32_t is, std::uint32_t was) { return fmt::format("its checksum is {:08x}, and was {:08x}", is, was); }
+std::string checksums_differ(std::uint32_t is, std::uint32_t was) { return fmt::format("the checksum is {:08x}, and was {:08x}", is, was); }
 
 std::vector<std::string> arrays_between(const Manifest& manifest, std::int64_t file, std::int64_t from, std::int64_t to) {
   std::vector<std::string> names;

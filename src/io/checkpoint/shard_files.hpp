@@ -19,7 +19,7 @@ namespace meshwise::detail {
 std::uint32_t read_checksummed(const DiskFile& file, std::span<std::byte> bytes, std::int64_t at, std::uint32_t crc = 0,
                                const std::function<void(std::int64_t)>& between = {});
 
-/// Local. `its checksum is 00000000, and was ffffffff`.
+/// Local. `the checksum is 00000000, and was ffffffff`.
 std::string checksums_differ(std::uint32_t is, std::uint32_t was);
 
 /// Local. The arrays that have elements in bytes [from, to) of a shard file, in order.

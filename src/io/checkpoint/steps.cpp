@@ -37,6 +37,19 @@ std::string who_am_i() {
   return fmt::format("process {} on {}", ::getpid(), host);
 }
 
+// For people and their scripts; nothing of ours believes it.
+void point_latest(const std::string& root, const std::string& name) {
+  std::error_code none;
+  if (name.empty()) {
+    fs::remove(root + "/latest", none);
+    return;
+  }
+  const auto link = root + "/" + std::string(newest_link) + make_uuid();
+  fs::create_directory_symlink(name, link, none);
+  if (!none) fs::rename(link, root + "/latest", none);
+  if (none) fs::remove(link, none);
+}
+
 }  // namespace
 
 std::string step_name(std::int64_t step) { return fmt::format("{}{:08d}", prefix, step); }
@@ -134,6 +147,13 @@ std::vector<std::string> sweep(const std::string& root) {
 void remove_step(const std::string& path) {
   const auto leaving_path = path + std::string(leaving) + make_uuid();
   rename_entry(path, leaving_path);
+  const fs::path gone(path);
+  const auto root = gone.parent_path().string();
+  std::error_code none;
+  if (fs::read_symlink(root + "/latest", none) == gone.filename()) {
+    const auto rest = good_steps(root);
+    point_latest(root, rest.empty() ? "" : step_name(rest.back()));
+  }
   remove_all(leaving_path + "/COMMIT");
   remove_all(leaving_path);
 }
@@ -151,11 +171,7 @@ void put_in_place(const std::string& folder, const std::string& root, std::int64
     throw;
   }
   if (replaces) remove_all(folder);
-  // For people and their scripts; nothing of ours believes it.
-  const auto link = root + "/" + std::string(newest_link) + make_uuid();
-  fs::create_directory_symlink(step_name(step), link, none);
-  if (!none) fs::rename(link, root + "/latest", none);
-  if (none) fs::remove(link, none);
+  point_latest(root, step_name(step));
 }
 
 std::string absolute_path(const std::string& path) {

@@ -16,7 +16,7 @@ struct Damage {
   std::vector<std::string> arrays{};   // with elements there
   std::string words{};
 };
-/// Local. `shards/00001.h5, block 3, bytes 4096 to 8192, array w: its checksum is ...`.
+/// Local. `shards/00001.h5, block 3, bytes 4096 to 8192, array w: the checksum is ...`.
 std::string to_string(const Damage& damage);
 
 struct VerifyReport {

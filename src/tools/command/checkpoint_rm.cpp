@@ -52,7 +52,7 @@ void rm(const Options& o) {
 void sweep(const Options& o) {
   const auto run = find_run(o.run);
   if (!run.step.empty()) throw Error(fmt::format("'{}' is a step; sweep takes the folder of a run", o.run));
-  const auto lock = detail::FolderLock::lock(run.root);
+  const auto lock = detail::FolderLock::lock(run.root, [] {});
   auto removed = names_of(detail::sweep(run.root));
   std::sort(removed.begin(), removed.end());
   print_removed(removed, o.json);
