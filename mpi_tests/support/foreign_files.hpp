@@ -17,7 +17,7 @@ inline int foreign_files(const std::string& words, const std::string& folder) {
   int code = 0;
   if (hdf5_files::first()) {
     const auto status = std::system(
-        ("env -i PATH=\"$PATH\" PYTHONPATH=\"$PYTHONPATH\" HOME=\"$HOME\" PYTHONDONTWRITEBYTECODE=1 python3 " MESHWISE_SOURCE_DIR
+        ("env -i PATH=\"$PATH\" PYTHONPATH=\"$PYTHONPATH\" HOME=\"$HOME\" PYTHONDONTWRITEBYTECODE=1 " MESHWISE_PYTHON " " MESHWISE_SOURCE_DIR
          "/scripts/foreign_files.py " +
          words + " " + folder)
             .c_str());
@@ -39,7 +39,7 @@ class ForeignFiles : public testing::Test {
   static void TearDownTestSuite() { folder_.reset(); }
   void SetUp() override {
     if (code_ == 77) {
-      std::printf("meshwise: skipped: python3 has no h5py or NumPy\n");
+      std::printf("meshwise: skipped: Python has no h5py or NumPy\n");
       GTEST_SKIP();
     }
     ASSERT_EQ(code_, 0);
