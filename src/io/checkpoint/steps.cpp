@@ -151,8 +151,11 @@ void remove_step(const std::string& path) {
   const auto root = gone.parent_path().string();
   std::error_code none;
   if (fs::read_symlink(root + "/latest", none) == gone.filename()) {
-    const auto rest = good_steps(root);
-    point_latest(root, rest.empty() ? "" : step_name(rest.back()));
+    try {
+      const auto rest = good_steps(root);
+      point_latest(root, rest.empty() ? "" : step_name(rest.back()));
+    } catch (const CheckpointError&) {  // the step is gone, and nobody may think that it is not
+    }
   }
   remove_all(leaving_path + "/COMMIT");
   remove_all(leaving_path);
