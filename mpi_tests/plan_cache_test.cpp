@@ -78,7 +78,7 @@ TEST(PlanCache, TenThousandShapesStayWithinTheBound) {
   const auto often = empty_rows({5, 7}, mw::float64);
   const auto plan_often = plan_of(often, columns());
   ASSERT_FALSE(dropped.expired());
-  const auto resident = support::resident_bytes();
+  [[maybe_unused]] const auto resident = support::resident_bytes();
   std::size_t most = 0, again = 0;
   for (std::int64_t k = 0; k < 10'000; ++k) {
     plan_of(empty_rows({1 + k / 100, 1 + k % 100}, mw::int8), columns());

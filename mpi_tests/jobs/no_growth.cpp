@@ -28,10 +28,10 @@ int main(int argc, char** argv) {
   const mw::NamedSharding shardings[] = {{mesh, mw::P("x")}, {mesh, mw::P(mw::none, "x")}, {reversed, mw::P(mw::none, "x")}, {reversed, mw::P()}, {mesh, mw::P()}};
   auto x = mw::device_put(mw::arange(64, mw::float32).reshape({8, 8}), shardings[0]);
   std::int64_t before = 0;
-  const char* const asked = std::getenv("RESHARDS");
 #ifdef MESHWISE_SANITIZED
   const int many = 20'000;
 #else
+  const char* const asked = std::getenv("RESHARDS");
   const int many = asked != nullptr ? std::atoi(asked) : 1'000'000;
 #endif
   for (int k = 0; k <= many; ++k) {

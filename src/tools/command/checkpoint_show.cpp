@@ -37,7 +37,9 @@ void add_node(Table& table, const detail::Manifest& m, const nlohmann::json& nod
     if (number >= m.arrays.size()) throw CheckpointError("the tree of the checkpoint names an array that is not there");
     return table.add(row_of(m, key.empty() ? m.arrays[number].name : label, m.arrays[number]));
   }
-  const auto& [kind, children] = *node.items().begin();
+  const auto container = node.begin();
+  const auto& kind = container.key();
+  const auto& children = container.value();
   const bool dict = kind == "dict";
   if (!key.empty() || children.empty())
     table.add(
