@@ -27,7 +27,8 @@ json to_json(const Extent& extent) { return {extent.offset, extent.bytes}; }
 
 Extent extent_of(const json& j) {
   const Extent extent{j.at(0), j.at(1)};
-  if (extent.offset < 0 || extent.bytes < 0) throw CheckpointError("COMMIT names a place before the beginning of a file");
+  if (extent.offset < 0 || extent.bytes < 0 || extent.offset > largest_file || extent.bytes > largest_file)
+    throw CheckpointError("COMMIT names a place that no file has");
   return extent;
 }
 

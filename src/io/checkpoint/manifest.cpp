@@ -60,7 +60,8 @@ void must(bool holds, FunctionRef<std::string()> words) {
 
 // Every element of the array is in one box, or the sum of the boxes would differ or two of them meet.
 void check_boxes(const Manifest& m, const StoredArray& array) {
-  must(array.first_box >= 0 && array.boxes >= 0 && array.first_box + array.boxes <= std::ssize(m.boxes),
+  must(array.first_box >= 0 && array.boxes >= 0 && array.first_box <= std::ssize(m.boxes) &&
+           array.boxes <= std::ssize(m.boxes) - array.first_box,
        [&] { return array.name + " has boxes that are not there"; });
   std::int64_t elements = 0;
   for (const auto& stored : m.boxes_of(array)) {
@@ -72,12 +73,14 @@ void check_boxes(const Manifest& m, const StoredArray& array) {
            [&] { return fmt::format("{} has no box {}", array.name, to_string(stored.box)); });
       size *= range.size();
     }
+    must(size <= array.shape.num_elements() - elements, [&] { return array.name + " has more elements in boxes than it has"; });
     elements += size;
     const auto& runs = m.files[static_cast<std::size_t>(stored.file)].runs;
     const auto bytes = size * static_cast<std::int64_t>(itemsize(array.dtype));
     must(std::any_of(runs.begin(), runs.end(),
                      [&](const StoredRun& run) {
-                       return run.dtype == array.dtype && stored.offset >= run.offset && stored.offset + bytes <= run.offset + run.bytes &&
+                       return run.dtype == array.dtype && stored.offset >= run.offset && bytes <= run.bytes &&
+                              stored.offset - run.offset <= run.bytes - bytes &&
                               (stored.offset - run.offset) % static_cast<std::int64_t>(itemsize(array.dtype)) == 0;
                      }),
          [&] { return fmt::format("{} has the box {} outside its file", array.name, to_string(stored.box)); });
@@ -100,7 +103,8 @@ void check_files(const Manifest& m) {
   std::int64_t blocks = 0;
   for (const auto& file : m.files)
     for (const auto& run : file.runs) {
-      must(run.offset >= 0 && run.bytes > 0 && run.first_block == blocks && run.bytes % static_cast<std::int64_t>(itemsize(run.dtype)) == 0,
+      must(run.offset >= 0 && run.offset <= largest_file && run.bytes > 0 && run.bytes <= largest_file && run.first_block == blocks &&
+               run.bytes % static_cast<std::int64_t>(itemsize(run.dtype)) == 0,
            [&] { return file.name + " has a run that is none"; });
       blocks += run.blocks();
     }

@@ -21,6 +21,8 @@ namespace meshwise::detail {
 
 inline constexpr std::int64_t format_version = 1;
 inline constexpr std::int64_t block_bytes = std::int64_t{4} << 20;
+/// Local. No place and no length in a file is larger, whoever says so: sums of two are numbers.
+inline constexpr std::int64_t largest_file = std::int64_t{1} << 62;
 
 /// Local. The values of one dtype in a shard file, boxes one after the other: a dataset of the dtype's name. Cut into blocks of block_bytes (the last is
 /// shorter), whose checksums are `Manifest::checksums[first_block...]`.
