@@ -95,7 +95,10 @@ class PayloadWriter::Stream {
       at_ += std::ssize(part);
       writer_.done_ += std::ssize(part);
       bytes = bytes.subspan(part.size());
-      if (in_block + std::ssize(part) == block_bytes) finish_block();
+      if (in_block + std::ssize(part) == block_bytes) {
+        if (writer_.awaited_) writer_.file_.start_sync(at_ - block_bytes, block_bytes);
+        finish_block();
+      }
       between_();
     }
   }
@@ -145,7 +148,8 @@ PayloadWriter::PayloadWriter(DiskFile file, std::vector<StoredRun> runs, std::ve
   for (const auto& run : runs_) bytes_ += run.bytes;
 }
 
-void PayloadWriter::run(const std::function<void()>& between) {
+void PayloadWriter::run(const std::function<void()>& between, bool awaited) {
+  awaited_ = awaited;
   const auto start = std::chrono::steady_clock::now();
   Stream stream(*this, between);
   auto piece = pieces_.begin();

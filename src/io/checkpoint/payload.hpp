@@ -38,8 +38,9 @@ class PayloadWriter {
  public:
   /// `pieces` by offset; none of them crosses the end of its run.
   PayloadWriter(DiskFile file, std::vector<StoredRun> runs, std::vector<Payload> pieces);
-  /// Local. Writes and syncs, calling `between` every now and then. Throws: CheckpointError. Stops early once abandon() was called.
-  void run(const std::function<void()>& between);
+  /// Local. Writes and syncs, calling `between` every now and then. `awaited`: the disk begins at once, which costs those who compute meanwhile more. Throws:
+  /// CheckpointError. Stops early once abandon() was called.
+  void run(const std::function<void()>& between, bool awaited);
   void abandon() { abandoned_ = true; }
   std::int64_t bytes_done() const { return done_; }
   std::int64_t bytes() const { return bytes_; }
@@ -57,6 +58,7 @@ class PayloadWriter {
   std::atomic<bool> abandoned_ = false;
   std::atomic<std::int64_t> done_ = 0;
   std::int64_t bytes_ = 0;
+  bool awaited_ = false;
   std::vector<std::uint32_t> checksums_{};
   double write_seconds_ = 0, sync_seconds_ = 0;
 };

@@ -162,10 +162,10 @@ std::shared_ptr<SaveJob> SaveJob::begin(SaveRequest given, const std::function<v
   return job;
 }
 
-void SaveJob::write(const std::function<void()>& between) noexcept {
+void SaveJob::write(const std::function<void()>& between, bool awaited) noexcept {
   if (!writer_) return;
   try {
-    writer_->run(between);
+    writer_->run(between, awaited);
   } catch (const std::exception& e) {
     failure_ = e.what();
   } catch (...) {

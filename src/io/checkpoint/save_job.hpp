@@ -63,8 +63,8 @@ class SaveJob {
   SaveJob(const SaveJob&) = delete;
   SaveJob& operator=(const SaveJob&) = delete;
 
-  /// Local. Writes this rank's values; a failure is kept for commit(). Any thread; once.
-  void write(const std::function<void()>& between) noexcept;
+  /// Local. Writes this rank's values; a failure is kept for commit(). Any thread; once. `awaited`: the program does nothing else meanwhile.
+  void write(const std::function<void()>& between, bool awaited) noexcept;
   /// Local. From another thread than write()'s: it ends early.
   void stop_writing();
   io::Progress progress() const;
