@@ -76,6 +76,15 @@ struct Blas<std::complex<T>> {
   }
 };
 
+/// Sums that begin with 0 are never -0, but some machines' kernels for complex numbers end in a difference the other way round.
+template <class T>
+void without_negative_zeros(std::byte* out, std::int64_t count) {
+  if constexpr (is_complex_v<T>) {
+    auto* const parts = reinterpret_cast<typename T::value_type*>(out);
+    for (std::int64_t i = 0; i < 2 * count; ++i) parts[i] += 0;
+  }
+}
+
 /// matrix (rows, columns) times a vector of `columns` elements.
 template <class T>
 bool blas_matrix_vector(const MatrixView& matrix, const std::byte* vector, std::int64_t step, std::byte* out) {
@@ -87,6 +96,7 @@ bool blas_matrix_vector(const MatrixView& matrix, const std::byte* vector, std::
   // Some BLAS multiply what is in the result by 0, and NaN stays NaN.
   std::memset(out, 0, static_cast<std::size_t>(matrix.rows) * sizeof(T));
   Blas<T>::gemv(*m, flipped ? CblasTrans : CblasNoTrans, rows, columns, vector, static_cast<int>(step), out);
+  without_negative_zeros<T>(out, matrix.rows);
   return true;
 }
 
@@ -98,6 +108,7 @@ bool blas_product(const MatrixView& a, const MatrixView& b, std::byte* out) {
   const auto left = as_blas(a), right = as_blas(b);
   if (!left || !right || a.rows > most || a.columns > most || b.columns > most) return false;
   Blas<T>::gemm(*left, *right, static_cast<int>(a.rows), static_cast<int>(b.columns), static_cast<int>(a.columns), out);
+  without_negative_zeros<T>(out, a.rows * b.columns);
   return true;
 }
 
