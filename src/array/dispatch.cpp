@@ -102,14 +102,14 @@ class Execution {
     describe(ticket_, layout_.words);
     std::vector<bool> done(shards.size(), false);
     std::vector<std::pair<std::int64_t, std::size_t>> order;
-    for (std::size_t i = 0; i < shards.size(); ++i) order.emplace_back(first_of_group(partial, shards[i].position), i);
+    for (std::size_t i = 0; i < shards.size(); ++i) order.emplace_back(partial.first_of(shards[i].position), i);
     std::sort(order.begin(), order.end());
     for (const auto& [first, i] : order) {
       if (done[i]) continue;
       std::vector<Device> group;
       std::vector<LocalPart> mine;
       for (std::int64_t member = 0; member < partial.parts; ++member) {
-        const auto position = first + offset_of(partial, member);
+        const auto position = first + partial.offset_of(member);
         group.push_back(layout_.mesh.devices()[position]);
         for (std::size_t s = 0; s < shards.size(); ++s)
           if (shards[s].position == position) {
@@ -125,19 +125,8 @@ class Execution {
       // One block for all, where the ranks of a node share it.
       if (const auto shared = all_reduce(group, mine, block.nbytes() / static_cast<std::int64_t>(size), size, request_.reduction->combine, ticket_))
         for (auto& shard : shards)
-          if (first_of_group(partial, shard.position) == first) shard.data = LocalArray(shape, dtype, shared, 0, row_major_strides(shape));
+          if (partial.first_of(shard.position) == first) shard.data = LocalArray(shape, dtype, shared, 0, row_major_strides(shape));
     }
-  }
-
-  static std::int64_t offset_of(const AxisSplit& split, std::int64_t member) {
-    std::int64_t offset = 0;
-    for (const auto& d : split.digits) offset += member / d.weight % d.size * d.stride;
-    return offset;
-  }
-
-  static std::int64_t first_of_group(const AxisSplit& split, std::int64_t position) {
-    for (const auto& d : split.digits) position -= position / d.stride % d.size * d.stride;
-    return position;
   }
 
   const Request& request_;

@@ -64,6 +64,7 @@ Form reduce(const Task& task) {
     form.operands[0][d] = own;
     form.partial += own;
   }
+  form.operands.resize(task.operands.size(), form.operands[0]);  // elements that are reduced with x's lie beside them
   return form;
 }
 
@@ -176,6 +177,22 @@ Form worked_axis(const Task& task) {
   return {{broadcast_from(wanted, task.result, task.operands[0].shape)}, wanted, {}};
 }
 
+// Operands beside the first are whole on the worked axes and elsewhere beside the block; those with other axes are whole.
+Form blockwise(const Task& task) {
+  Form form{{task.own[0]}, task.wanted, {}};
+  auto beside = task.wanted;
+  for (const auto axis : task.attributes.axes) beside[at(axis)].clear();
+  for (std::size_t i = 1; i < task.own.size(); ++i)
+    form.operands.push_back(task.own[i].size() == beside.size() ? beside : Entries(task.own[i].size()));
+  return form;
+}
+
+Form at_set(const Task& task) {
+  Form form{{task.own[0]}, task.wanted, {}};
+  for (std::size_t i = 1; i < task.own.size(); ++i) form.operands.emplace_back(task.own[i].size());
+  return form;
+}
+
 Form whole(const Task& task) {
   Form form{{}, task.wanted, {}};
   for (const auto& own : task.own) form.operands.emplace_back(own.size());
@@ -195,6 +212,8 @@ Form form_of(const Task& task) {
     case LayoutRule::take_along_axis: return take_along_axis(task);
     case LayoutRule::worked_axis:
     case LayoutRule::tile: return worked_axis(task);
+    case LayoutRule::blockwise: return blockwise(task);
+    case LayoutRule::at_set: return at_set(task);
     case LayoutRule::whole: return whole(task);
     default: return elementwise(task);
   }
@@ -214,7 +233,6 @@ bool has_local_form(LayoutRule rule) {
     case LayoutRule::dynamic_slice:
     case LayoutRule::getitem:
     case LayoutRule::at_get:
-    case LayoutRule::at_set:
     case LayoutRule::dynamic_update_slice:
     case LayoutRule::reshard: return false;
     default: return true;

@@ -128,6 +128,7 @@ Entries auto_rule(const Question& question) {
     case LayoutRule::take_along_axis: return take_along_axis(question);
     // Kept also on the worked, padded or cut axis: parts may be uneven, and an update goes where the target lies.
     case LayoutRule::worked_axis:
+    case LayoutRule::blockwise:
     case LayoutRule::pad:
     case LayoutRule::slice:
     case LayoutRule::dynamic_slice:

@@ -264,6 +264,11 @@ Entries at_set(const Question& question) {
     shape.push_back(x.shape[axis]);
   }
   const auto& u = question.operands[1];
+  if (std::ranges::any_of(question.attributes.items, [](const IndexItem& item) { return item.kind == IndexItem::Kind::array; })) {
+    if (cuts_a_split_axis(question)) refuse_indexing(question, "scatter", indexed_axes_whole);
+    if (!all_empty(question.specs[1])) refuse_indexing(question, "scatter", "an update at arrays of indices must be unsharded.");
+    return question.specs[0];
+  }
   const auto update = align(question.specs[1], u.shape, shape);
   for (std::size_t d = 0; d < region.size(); ++d)
     if (!update[d].empty() && update[d] != region[d]) refuse_types(question, u, region, shape);
@@ -324,6 +329,7 @@ Entries explicit_rule(const Question& question) {
     case LayoutRule::at_set: return at_set(question);
     case LayoutRule::worked_axis:
     case LayoutRule::tile: return worked_axis(question);
+    case LayoutRule::blockwise:
     case LayoutRule::whole:
     case LayoutRule::reshard: break;
   }

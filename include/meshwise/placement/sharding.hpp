@@ -29,6 +29,16 @@ struct AxisSplit {
     for (const auto& d : digits) t += position / d.stride % d.size * d.weight;
     return t;
   }
+  /// Local. The position of part 0 beside which the device at a position stands, and how far behind it part t is.
+  std::int64_t first_of(std::int64_t position) const {
+    for (const auto& d : digits) position -= position / d.stride % d.size * d.stride;
+    return position;
+  }
+  std::int64_t offset_of(std::int64_t part) const {
+    std::int64_t offset = 0;
+    for (const auto& d : digits) offset += part / d.weight % d.size * d.stride;
+    return offset;
+  }
 };
 }  // namespace detail
 

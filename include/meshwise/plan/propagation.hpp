@@ -31,6 +31,7 @@ enum class LayoutRule : std::uint8_t {
   reshape,               // result shape; out_spec
   concatenate, stack,    // axis
   worked_axis,           // sort, cumsum, roll: axis
+  blockwise,             // axes: each device works on its own block of operand 0 alone
   flip, pad, tile,       // axes worked on
   slice,                 // a range per axis (lax.slice)
   dynamic_slice,
@@ -43,9 +44,9 @@ enum class LayoutRule : std::uint8_t {
   reshard                // out_spec
 };
 
-/// Local. One item of x[...]: a whole or cut range, an integer, or a new axis.
+/// Local. One item of x[...]: a whole or cut range, an integer, a new axis, or an array of integers.
 struct IndexItem {
-  enum class Kind : std::uint8_t { range, integer, new_axis } kind = Kind::range;
+  enum class Kind : std::uint8_t { range, integer, new_axis, array } kind = Kind::range;
   std::int64_t start = 0, stop = 0, step = 1;  // normalized, of the operand's axis; an integer has start
   bool whole = true;                           // the range takes the axis whole (forwards or backwards)
   friend bool operator==(const IndexItem&, const IndexItem&) = default;
