@@ -1,4 +1,5 @@
 #include "meshwise/base/dtype.hpp"
+#include "meshwise/base/dtype_info.hpp"
 
 #include <gtest/gtest.h>
 
@@ -174,6 +175,34 @@ TEST(Scalar, AnIntegerThatDoesNotFitIsRefused) {
     const std::string text = error.what();
     for (const auto* part : {"300", "int8", "-128 to 127", "astype"}) EXPECT_NE(text.find(part), std::string::npos) << text;
   }
+}
+
+TEST(Dtype, Limits) {
+  for (const auto dtype : {int8, int16, int32, int64, uint8, uint16, uint32, uint64}) {
+    visit(dtype, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      if constexpr (std::integral<T>) {
+        EXPECT_EQ(iinfo(dtype).bits, 8 * static_cast<int>(sizeof(T)));
+        EXPECT_EQ(iinfo(dtype).max, static_cast<std::uint64_t>(std::numeric_limits<T>::max())) << name(dtype);
+        EXPECT_EQ(iinfo(dtype).min, static_cast<std::int64_t>(std::numeric_limits<T>::min())) << name(dtype);
+      }
+    });
+  }
+  for (const auto dtype : {float16, bfloat16}) {
+    const auto info = finfo(dtype);
+    const auto round = [&](double v) { return dtype == float16 ? static_cast<float>(float16_t(static_cast<float>(v))) : static_cast<float>(bfloat16_t(static_cast<float>(v))); };
+    EXPECT_EQ(round(info.max), info.max);
+    EXPECT_TRUE(std::isinf(round(info.max * (1 + info.eps))));
+    EXPECT_EQ(round(1 + info.eps), 1 + info.eps);
+    EXPECT_EQ(round(1 + info.eps / 4), 1);
+  }
+  EXPECT_EQ(finfo(complex128).eps, 0x1p-52);
+  EXPECT_EQ(finfo(complex64).dtype, float32);
+  EXPECT_THROW(finfo(int32), DtypeError);
+  EXPECT_THROW(iinfo(bool_), DtypeError);
+  EXPECT_TRUE(can_cast(int32, float32) && can_cast(uint8, int16) && !can_cast(float64, float32) && !can_cast(int8, uint8));
+  EXPECT_TRUE(isdtype(uint8, "integral") && isdtype(uint8, "numeric") && !isdtype(bool_, "numeric") && isdtype(complex64, "complex floating"));
+  EXPECT_THROW(isdtype(uint8, "float"), DtypeError);
 }
 
 }  // namespace
