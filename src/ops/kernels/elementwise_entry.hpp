@@ -37,6 +37,8 @@ using Numbers = Join<Integers, Inexact>;
 using Everything = Join<Booleans, Numbers>;
 
 template <class T>
+inline constexpr bool is_half_v = std::same_as<T, float16_t> || std::same_as<T, bfloat16_t>;
+template <class T>
 inline constexpr bool is_complex_v = std::same_as<T, std::complex<float>> || std::same_as<T, std::complex<double>>;
 
 // Arithmetic that wraps: unsigned, and wide enough that the language does not promote it to a signed int.

@@ -12,9 +12,6 @@
 
 namespace meshwise::detail {
 
-template <class T>
-inline constexpr bool is_half_v = std::same_as<T, float16_t> || std::same_as<T, bfloat16_t>;
-
 /// What an element is computed as.
 template <class T>
 using Value = std::conditional_t<is_half_v<T>, float, T>;

@@ -33,7 +33,7 @@ constexpr Order<T> infinity_bits() {
 // Floats in order, -0 below +0, as integers of their width: a vector instruction then compares them, the 16-bit ones too, and no grouping of elements
 // or devices shows. NaN of either sign is beyond everything on the side that is asked for.
 template <class T, bool Largest>
-Order<T> order_of(T x) {
+[[gnu::always_inline]] inline Order<T> order_of(T x) {
   if constexpr (std::integral<T>) {
     return x;
   } else {
@@ -53,9 +53,19 @@ Order<T> order_of(T x) {
   }
 }
 
-/// The extreme of key(x[i]). Keys are made a piece at a time, so that making them and comparing them vectorise each on its own.
-template <bool Largest, class T, class F>
-Order<T> extreme_key(const T* x, std::int64_t stride, std::int64_t count, F&& key) {
+/// Where positions are asked for, zeros of either sign are equal: the first counts.
+template <class T, bool Largest, bool EqualZeros>
+[[gnu::always_inline]] inline Order<T> key_of(T x) {
+  const auto order = order_of<T, Largest>(x);
+  if constexpr (std::integral<T> || !EqualZeros)
+    return order;
+  else
+    return order == -1 ? Order<T>{0} : order;
+}
+
+// Keys are made a piece at a time, so that making them and comparing them vectorise each on its own.
+template <class T, bool Largest, bool EqualZeros>
+[[gnu::always_inline]] inline Order<T> extreme_of(const T* x, std::int64_t stride, std::int64_t count) {
   using K = Order<T>;
   constexpr std::int64_t piece = 256;
   K keys[piece];
@@ -64,12 +74,47 @@ Order<T> extreme_key(const T* x, std::int64_t stride, std::int64_t count, F&& ke
     const auto n = std::min(piece, count - done);
     const T* from = x + done * stride;
     if (stride == 1)
-      for (std::int64_t i = 0; i < n; ++i) keys[i] = key(from[i]);
+      for (std::int64_t i = 0; i < n; ++i) keys[i] = key_of<T, Largest, EqualZeros>(from[i]);
     else
-      for (std::int64_t i = 0; i < n; ++i) keys[i] = key(from[i * stride]);
+      for (std::int64_t i = 0; i < n; ++i) keys[i] = key_of<T, Largest, EqualZeros>(from[i * stride]);
     for (std::int64_t i = 0; i < n; ++i) top = (Largest ? keys[i] > top : keys[i] < top) ? keys[i] : top;
   }
   return top;
+}
+
+// Integers alone: every instruction set gives the same. 128 bits at a time, without an instruction for the larger of two, are half as fast as memory.
+#if defined(__x86_64__) && !defined(MESHWISE_NO_TARGET_CLONES)
+#define MESHWISE_WIDE __attribute__((target_clones("avx2", "default")))
+#else
+#define MESHWISE_WIDE
+#endif
+template <class T, bool Largest, bool EqualZeros>
+struct Dense;
+#define MESHWISE_DENSE(T, largest, zeros, name)                                                                      \
+  MESHWISE_WIDE Order<T> name(const T* x, std::int64_t count) { return extreme_of<T, largest, zeros>(x, 1, count); } \
+  template <>                                                                                                        \
+  struct Dense<T, largest, zeros> {                                                                                  \
+    static constexpr auto run = name;                                                                                \
+  };
+#define MESHWISE_DENSE_OF(T, name)                 \
+  MESHWISE_DENSE(T, true, false, name##_largest)   \
+  MESHWISE_DENSE(T, false, false, name##_smallest) \
+  MESHWISE_DENSE(T, true, true, name##_argmax)     \
+  MESHWISE_DENSE(T, false, true, name##_argmin)
+MESHWISE_DENSE_OF(float, float32)
+MESHWISE_DENSE_OF(double, float64)
+MESHWISE_DENSE_OF(float16_t, half)
+MESHWISE_DENSE_OF(bfloat16_t, brain)
+#undef MESHWISE_DENSE_OF
+#undef MESHWISE_DENSE
+#undef MESHWISE_WIDE
+
+/// The extreme key of `count` elements.
+template <bool Largest, bool EqualZeros, class T>
+Order<T> extreme_key(const T* x, std::int64_t stride, std::int64_t count) {
+  if constexpr (!std::integral<T>)
+    if (stride == 1) return Dense<T, Largest, EqualZeros>::run(x, count);
+  return extreme_of<T, Largest, EqualZeros>(x, stride, count);
 }
 
 template <class T, bool Largest>
@@ -80,7 +125,7 @@ struct Extreme {
   static void take(Accumulator& a, T x, std::int64_t) { merge(a, order_of<T, Largest>(x)); }
   static void merge(Accumulator& a, Accumulator b) { a = (Largest ? b > a : b < a) ? b : a; }
   static Accumulator run(const T* x, std::int64_t stride, std::int64_t count, std::int64_t, std::int64_t) requires(!std::integral<T>) {
-    return extreme_key<Largest>(x, stride, count, order_of<T, Largest>);
+    return extreme_key<Largest, false>(x, stride, count);
   }
 };
 template <class T>
@@ -160,14 +205,7 @@ struct Position {
   using Accumulator = Candidate;
   static constexpr bool exchangeable = false;
 
-  // Zeros of either sign are equal here: the first counts.
-  static Order<T> place(T x) {
-    const auto order = order_of<T, Largest>(x);
-    if constexpr (std::integral<T>)
-      return order;
-    else
-      return order == -1 ? Order<T>{0} : order;
-  }
+  static Order<T> place(T x) { return key_of<T, Largest, true>(x); }
   static std::int64_t widened(Order<T> order) {
     if constexpr (std::same_as<T, std::uint64_t>)
       return static_cast<std::int64_t>(order ^ (std::uint64_t{1} << 63));
@@ -189,7 +227,7 @@ struct Position {
     for (std::int64_t done = 0; done < count; done += block) {
       const auto n = std::min(block, count - done);
       const T* from = x + done * stride;
-      const auto here = extreme_key<Largest>(from, stride, n, place);
+      const auto here = extreme_key<Largest, true>(from, stride, n);
       if (best.number >= 0 && !beats(here, top)) continue;
       std::int64_t i = 0;
       while (place(from[i * stride]) != here) ++i;
