@@ -28,14 +28,9 @@ struct Score {
 
 Array logits(const Array& pixels, const Array& weights, const Array& bias) { return mw::matmul(pixels, weights) + bias; }
 
-Array log_softmax(const Array& z) {
-  const auto shifted = z - mw::max(z, {1}, true);
-  return shifted - mw::log(mw::sum(mw::exp(shifted), {1}, true));
-}
-
 Score score(const Set& set, const Array& weights, const Array& bias) {
   const auto z = logits(set.pixels, weights, bias);
-  const auto loss = -mw::mean(mw::sum(log_softmax(z) * set.one_hot, {1}));
+  const auto loss = -mw::mean(mw::sum(mw::log_softmax(z) * set.one_hot, {1}));
   const auto right = mw::sum(mw::argmax(z, 1) == set.classes);
   return {loss.item<float>(), right.item<std::int32_t>()};
 }
@@ -106,7 +101,7 @@ int run(const Options& options) {
     if (checkpoints && step > first) checkpoints->save_if_due(step, mw::Tree{{"weights", weights}, {"bias", bias}}, {.steps = options.every});
     if (checkpoints && checkpoints->stop_requested()) return 0;
     if (step >= steps) break;
-    const auto gradient = (mw::exp(log_softmax(logits(train.pixels, weights, bias))) - train.one_hot) / 1500.0f;
+    const auto gradient = (mw::softmax(logits(train.pixels, weights, bias)) - train.one_hot) / 1500.0f;
     weights = weights - 0.5f * mw::matmul(train.pixels.T(), gradient);
     bias = bias - 0.5f * mw::sum(gradient, {0});
   }

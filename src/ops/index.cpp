@@ -12,41 +12,15 @@
 #include "array/dispatch.hpp"
 #include "array/lockstep.hpp"
 #include "meshwise/base/hash.hpp"
+#include "meshwise/ops/elementwise.hpp"
 #include "meshwise/ops/manipulate.hpp"
+#include "ops/index_plan.hpp"
 
 namespace meshwise {
 
 namespace {
 
-/// Python's rule for a slice of an axis of length n: start and step, and how many.
-struct Cut {
-  std::int64_t start, step, count;
-};
-
-Cut cut_of(const Slice& s, std::int64_t n, std::int64_t axis) {
-  const auto step = s.step.value_or(1);
-  if (step == 0) throw IndexError(fmt::format("x[...]: the slice of axis {} has step 0", axis));
-  const std::int64_t low = step > 0 ? 0 : -1, high = step > 0 ? n : n - 1;
-  const auto bound = [&](std::optional<std::int64_t> at, std::int64_t absent) {
-    if (!at) return absent;
-    return std::clamp(*at < 0 ? *at + n : *at, low, high);
-  };
-  const auto start = bound(s.start, step > 0 ? 0 : n - 1), stop = bound(s.stop, step > 0 ? n : -1);
-  const auto count = step > 0 ? (stop - start + step - 1) / step : (start - stop - step - 1) / -step;
-  return {start, step, std::max<std::int64_t>(count, 0)};
-}
-
-/// Throws: IndexError for more items than x has axes, or two ellipses. How many axes no item names.
-std::int64_t unnamed_axes(std::span<const IndexExpression> items, const Array& x) {
-  std::int64_t named = 0, ellipses = 0;
-  for (const auto& item : items) {
-    if (std::holds_alternative<Ellipsis>(item.value())) ++ellipses;
-    else if (!std::holds_alternative<std::nullptr_t>(item.value())) ++named;
-  }
-  if (named > x.ndim()) throw IndexError(fmt::format("x[...]: {} indices for {}, which has {} axes", named, type_string(x), x.ndim()));
-  if (ellipses > 1) throw IndexError("x[...]: more than one ellipsis");
-  return x.ndim() - named;
-}
+using detail::cut_of;
 
 /// Collects what the items say of one axis after the other.
 class Region {
@@ -63,12 +37,9 @@ class Region {
   }
 
   void add(std::int64_t index) {
-    const auto n = x_.shape()[axis_];
-    if (index < -n || index >= n)
-      throw IndexError(fmt::format("x[...]: index {} is out of range for axis {} of {}, which has length {}", index, axis_, type_string(x_), n));
     IndexItem seen;
     seen.kind = IndexItem::Kind::integer;
-    seen.start = index < 0 ? index + n : index;
+    seen.start = detail::index_in_range(index, x_, axis_);
     seen.whole = false;
     move_.source_fixed[static_cast<std::size_t>(axis_++)] = seen.start;
     request_.attributes.items.push_back(seen);
@@ -117,7 +88,11 @@ void compare_items(const Array& x, std::span<const IndexItem> items, std::string
   detail::compare_arguments(operation, hash, words, "Every rank asks for the same piece of the global array; what a rank has itself are its addressable_shards().");
 }
 
+Array get_rows(const Array& x, std::span<const IndexExpression> items);
+bool has_arrays(std::span<const IndexExpression> items);
+
 Array get(const Array& x, std::span<const IndexExpression> items, LayoutRule rule, std::string_view operation) {
+  if (has_arrays(items)) return get_rows(x, items);
   const Operand operand(x);
   detail::Request request;
   request.operation = operation;
@@ -127,7 +102,7 @@ Array get(const Array& x, std::span<const IndexExpression> items, LayoutRule rul
   request.attributes.items.reserve(static_cast<std::size_t>(x.ndim()) + items.size());
   detail::RegionMove move;
   Region region(x, request, move);
-  auto unnamed = unnamed_axes(items, x);
+  auto unnamed = detail::unnamed_axes(items, x);
   for (const auto& item : items) {
     if (const auto* slice = std::get_if<Slice>(&item.value())) region.add(*slice);
     else if (const auto* index = std::get_if<std::int64_t>(&item.value())) region.add(*index);
@@ -137,6 +112,70 @@ Array get(const Array& x, std::span<const IndexExpression> items, LayoutRule rul
   region.add_whole_axes(unnamed);
   if (detail::in_lockstep()) compare_items(x, request.attributes.items, operation);
   return detail::dispatch_moves(request, {&move, 1});
+}
+
+/// Indices counted from the front and clipped, in int64.
+Array clipped(const Array& indices, std::int64_t n) {
+  const auto wide = detail::wide_indices(indices);
+  return clip(where(less(wide, 0), add(wide, n), wide), 0, n - 1);
+}
+
+/// x[...] with arrays of indices: what is basic first, then rows of the axes that arrays name, side by side, and these rows' axes to their place.
+Array get_rows(const Array& x, std::span<const IndexExpression> items) {
+  const auto plan = detail::plan_index(x, items);
+  std::vector<IndexExpression> basic;
+  std::vector<std::int64_t> order, rest;  // axes that arrays name, and the others, after the basic part
+  auto range = plan.ranges.begin();
+  for (std::int64_t axis = 0, at = 0; axis < x.ndim() || range != plan.ranges.end();) {
+    for (; range != plan.ranges.end() && *range < 0; ++range) {
+      basic.emplace_back(none);
+      rest.push_back(at++);
+    }
+    if (axis == x.ndim()) break;
+    const auto& of_axis = plan.axes[static_cast<std::size_t>(axis++)];
+    switch (of_axis.kind) {
+      case detail::IndexedAxis::Kind::fixed:
+        basic.emplace_back(of_axis.start);
+        break;
+      case detail::IndexedAxis::Kind::array:
+        basic.emplace_back(Slice());
+        order.push_back(at++);
+        break;
+      case detail::IndexedAxis::Kind::range: {
+        const auto stop = of_axis.start + of_axis.step * of_axis.count;
+        basic.emplace_back(Slice(of_axis.start, stop < 0 ? SliceBound(none) : SliceBound(stop), of_axis.step));
+        rest.push_back(at++);
+        ++range;
+        break;
+      }
+    }
+  }
+  auto rows = getitem(x, basic);
+  if (order.size() == 1 && plan.place == order[0]) return take(rows, plan.arrays[0], order[0], IndexMode::clip);
+  // Several axes become one, and their indices numbers in it.
+  Shape flat{1};
+  Array numbers;
+  std::int64_t after = 1;
+  for (std::size_t k = order.size(); k-- > 0;) {
+    const auto n = rows.shape()[order[k]];
+    const auto here = multiply(clipped(plan.arrays[k], n), after);
+    numbers = numbers.is_set() ? add(numbers, here) : here;
+    after *= n;
+  }
+  flat[0] = after;
+  for (const auto axis : rest) flat.push_back(rows.shape()[axis]);
+  order.insert(order.end(), rest.begin(), rest.end());
+  rows = take(reshape(transpose(rows, order), flat), numbers, 0, IndexMode::clip);
+  if (plan.place == 0) return rows;
+  std::vector<std::int64_t> back(static_cast<std::size_t>(rows.ndim()));
+  const auto count = plan.indices.ndim();
+  for (std::int64_t d = 0; d < rows.ndim(); ++d)
+    back[static_cast<std::size_t>(d)] = d < plan.place ? count + d : d < plan.place + count ? d - plan.place : d;
+  return transpose(rows, back);
+}
+
+bool has_arrays(std::span<const IndexExpression> items) {
+  return std::any_of(items.begin(), items.end(), [](const auto& item) { return std::holds_alternative<Array>(item.value()); });
 }
 
 template <class T>
@@ -149,14 +188,6 @@ T filler() {
   else return T(std::numeric_limits<typename T::value_type>::quiet_NaN(), std::numeric_limits<typename T::value_type>::quiet_NaN());
 }
 
-/// Where an index points, -1 for "fill".
-std::int64_t resolve(std::int64_t index, std::int64_t n, IndexMode mode) {
-  if (mode == IndexMode::wrap) return (index % n + n) % n;
-  if (index < 0) index += n;
-  if (index >= 0 && index < n) return index;
-  return mode == IndexMode::clip ? std::clamp<std::int64_t>(index, 0, n - 1) : -1;
-}
-
 std::vector<std::int64_t> positions_of(const LocalArray& indices, std::int64_t n, IndexMode mode) {
   std::vector<std::int64_t> out;
   out.reserve(static_cast<std::size_t>(indices.size()));
@@ -165,8 +196,45 @@ std::vector<std::int64_t> positions_of(const LocalArray& indices, std::int64_t n
     if constexpr (std::integral<T>)
       for (const T i : indices.view<T>()) {
         const bool huge = std::unsigned_integral<T> && static_cast<std::uint64_t>(i) > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-        out.push_back(resolve(huge ? std::numeric_limits<std::int64_t>::max() : static_cast<std::int64_t>(i), n, mode));
+        out.push_back(detail::resolved_index(huge ? std::numeric_limits<std::int64_t>::max() : static_cast<std::int64_t>(i), n, mode));
       }
+  });
+  return out;
+}
+
+LocalArray gather_along(const LocalArray& values, const LocalArray& indices, std::int64_t axis, IndexMode mode, const Shape& shape) {
+  LocalArray out(shape, values.dtype());
+  if (out.size() == 0) return out;
+  const auto at = positions_of(indices, values.shape()[axis], mode);
+  // Both are read under the result's shape: where they have one element for many, again and again.
+  const auto strides_in = [&](const LocalArray& x) {
+    PerAxis<std::int64_t> strides;
+    for (std::int64_t d = 0; d < shape.ndim(); ++d) strides.push_back(x.shape()[d] == 1 && d != axis ? 0 : x.strides()[static_cast<std::size_t>(d)]);
+    return strides;
+  };
+  auto of_values = strides_in(values);
+  const auto along = std::exchange(of_values[static_cast<std::size_t>(axis)], 0);
+  PerAxis<std::int64_t> of_indices(static_cast<std::size_t>(shape.ndim()), 0);  // `at` is dense
+  for (std::int64_t d = shape.ndim(), step = 1; d-- > 0; step *= indices.shape()[d])
+    of_indices[static_cast<std::size_t>(d)] = indices.shape()[d] == 1 ? 0 : step;
+  visit(values.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const auto* from = reinterpret_cast<const T*>(values.data());
+    auto* to = reinterpret_cast<T*>(out.data());
+    std::vector<std::int64_t> index(static_cast<std::size_t>(shape.ndim()), 0);
+    for (std::int64_t k = 0; k < out.size(); ++k) {
+      std::int64_t place = 0, number = 0;
+      for (std::size_t d = 0; d < index.size(); ++d) {
+        place += index[d] * of_values[d];
+        number += index[d] * of_indices[d];
+      }
+      const auto i = at[static_cast<std::size_t>(number)];
+      to[k] = i < 0 ? filler<T>() : from[place + i * along];
+      for (auto d = shape.ndim(); d-- > 0;) {
+        if (++index[static_cast<std::size_t>(d)] < shape[d]) break;
+        index[static_cast<std::size_t>(d)] = 0;
+      }
+    }
   });
   return out;
 }
@@ -236,11 +304,41 @@ Array take(const Array& x, const Array& indices, std::int64_t axis, IndexMode mo
   return detail::dispatch(request);
 }
 
+Array take_along_axis(const Array& x, const Array& indices, std::int64_t axis, IndexMode mode) {
+  const auto along = normalize_axis(axis, x.ndim(), "take_along_axis");
+  if (!is_integer(indices.dtype()))
+    throw DtypeError(fmt::format("take_along_axis: argument indices is {}; indices are integers", type_string(indices)));
+  if (indices.ndim() != x.ndim())
+    throw ShapeError(fmt::format("take_along_axis: argument indices is {}, and x is {}: both have the same axes", type_string(indices), type_string(x)));
+  if (x.shape()[along] == 0 && indices.size() > 0 && mode != IndexMode::fill)
+    throw IndexError(fmt::format("take_along_axis: axis {} of {} is empty, {} indices point into it", along, type_string(x), indices.size()));
+  auto beside = x.shape(), of_indices = indices.shape();
+  beside[along] = of_indices[along] = 1;
+  auto shape = broadcast_shapes(beside, of_indices, "take_along_axis");
+  shape[along] = indices.shape()[along];
+  const Operand operands[] = {x, indices};
+  detail::Request request;
+  request.operation = "take_along_axis";
+  request.rule = LayoutRule::take_along_axis;
+  request.operands = operands;
+  request.shape = shape;
+  request.dtype = x.dtype();
+  request.attributes.axes = {along};
+  request.salt = static_cast<std::uint64_t>(mode);
+  request.kernel = [&](std::span<const LocalArray> in, const detail::KernelContext& context) {
+    return gather_along(in[0], in[1], along, mode, context.result_box.shape());
+  };
+  return detail::dispatch(request);
+}
+
 Array Array::reshape(const Shape& shape) const { return meshwise::reshape(*this, shape); }
 Array Array::transpose(const std::vector<std::int64_t>& permutation) const { return meshwise::transpose(*this, permutation); }
 Array Array::operator[](std::int64_t index) const { return (*this)[IndexExpression(index)]; }
 Array Array::operator[](const IndexExpression& item) const { return get(*this, {&item, 1}, LayoutRule::getitem, "getitem"); }
 Array Array::operator[](std::initializer_list<IndexExpression> items) const { return get(*this, items, LayoutRule::getitem, "getitem"); }
-Array Array::operator[](const Array& indices) const { return take(*this, indices, 0, IndexMode::clip); }
+Array Array::operator[](const Array& indices) const {
+  if (indices.dtype() == bool_) return (*this)[IndexExpression(indices)];
+  return take(*this, indices, 0, IndexMode::clip);
+}
 
 }  // namespace meshwise

@@ -134,6 +134,15 @@ Array flip(const Array& x, const std::vector<std::int64_t>& axes) {
   return detail::dispatch_moves(request, {&move, 1});
 }
 
+Array roll(const Array& x, std::int64_t shift) { return reshape(roll(reshape(x, {-1}), shift, 0), x.shape()); }
+
+Array roll(const Array& x, const std::vector<std::int64_t>& shifts, const std::vector<std::int64_t>& axes) {
+  if (shifts.size() != axes.size()) throw ShapeError(fmt::format("roll: {} shifts for {} axes", shifts.size(), axes.size()));
+  auto out = x;
+  for (std::size_t i = 0; i < axes.size(); ++i) out = roll(out, shifts[i], axes[i]);
+  return out;
+}
+
 Array roll(const Array& x, std::int64_t shift, std::int64_t axis) {
   const auto along = normalize_axis(axis, x.ndim(), "roll");
   const std::vector<Operand> operands{x};
@@ -151,24 +160,6 @@ Array roll(const Array& x, std::int64_t shift, std::int64_t axis) {
   front.extent[along] = n - by;
   const std::vector<RegionMove> moves{std::move(back), std::move(front)};
   return detail::dispatch_moves(request, moves);
-}
-
-Array pad(const Array& x, const std::vector<std::pair<std::int64_t, std::int64_t>>& widths, const Scalar& value) {
-  if (static_cast<std::int64_t>(widths.size()) != x.ndim())
-    throw ShapeError(fmt::format("pad: {} pairs of widths for {}, which has {} axes", widths.size(), type_string(x), x.ndim()));
-  const std::vector<Operand> operands{x};
-  auto request = request_of("pad", LayoutRule::pad, operands, x.shape());
-  std::vector<std::int64_t> starts;
-  for (std::int64_t d = 0; d < x.ndim(); ++d) {
-    const auto [before, after] = widths[static_cast<std::size_t>(d)];
-    if (before < 0 || after < 0) throw ShapeError(fmt::format("pad: widths ({}, {}) of axis {} are negative; slice instead", before, after, d));
-    starts.push_back(before);
-    request.shape[d] += before + after;
-    if (before + after > 0) request.attributes.axes.push_back(d);
-    request.salt = detail::mix(request.salt, static_cast<std::uint64_t>(before));
-  }
-  const auto move = whole_to(0, x.shape(), starts);
-  return detail::dispatch_moves(request, {&move, 1}, value);
 }
 
 }  // namespace meshwise

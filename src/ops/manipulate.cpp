@@ -98,6 +98,20 @@ Array moveaxis(const Array& x, std::int64_t source, std::int64_t destination) {
   return transpose(x, order);
 }
 
+Array moveaxis(const Array& x, const std::vector<std::int64_t>& sources, const std::vector<std::int64_t>& destinations) {
+  const auto from = normalize_axes(sources, x.ndim(), "moveaxis"), to = normalize_axes(destinations, x.ndim(), "moveaxis");
+  if (from.size() != to.size()) throw ShapeError(fmt::format("moveaxis: {} sources and {} destinations", from.size(), to.size()));
+  std::vector<std::int64_t> order(static_cast<std::size_t>(x.ndim()), -1);
+  for (std::size_t i = 0; i < from.size(); ++i) order[static_cast<std::size_t>(to[i])] = from[i];
+  std::int64_t next = 0;
+  for (auto& axis : order) {
+    if (axis >= 0) continue;
+    while (std::find(from.begin(), from.end(), next) != from.end()) ++next;
+    axis = next++;
+  }
+  return transpose(x, order);
+}
+
 Array expand_dims(const Array& x, std::int64_t axis) {
   const auto at = normalize_axis(axis, x.ndim() + 1, "expand_dims");
   const Operand operand(x);

@@ -96,7 +96,8 @@ class Array {
   Array T() const { return transpose(); }
   Array sum(const std::vector<std::int64_t>& axes = {}, bool keepdims = false) const;
   Array mean(const std::vector<std::int64_t>& axes = {}, bool keepdims = false) const;
-  /// Collective. NumPy's basic indexing: x[3], x[Slice(1, 5)], x[{Slice(), 2, none}]; with one index array, x[indices] gathers rows.
+  /// Collective. NumPy's indexing: x[3], x[Slice(1, 5)], x[{Slice(), 2, none}]; x[indices] gathers rows, x[mask] what is true (Synchronising); indices beyond
+  /// the ends are clipped.
   Array operator[](std::int64_t index) const;
   Array operator[](const IndexExpression& item) const;
   Array operator[](std::initializer_list<IndexExpression> items) const;
@@ -135,7 +136,7 @@ struct Slice {
 struct Ellipsis {};
 inline constexpr Ellipsis ellipsis{};
 
-/// Local. One item between the brackets: an integer, a Slice, `none` (a new axis), `ellipsis`.
+/// Local. One item between the brackets: an integer, a Slice, `none` (a new axis), `ellipsis`, an array of integers or of bool.
 class IndexExpression {
  public:
   IndexExpression(std::int64_t index) : value_(index) {}
@@ -143,10 +144,11 @@ class IndexExpression {
   IndexExpression(Slice slice) : value_(slice) {}
   IndexExpression(std::nullptr_t) : value_(nullptr) {}
   IndexExpression(Ellipsis e) : value_(e) {}
-  const std::variant<std::int64_t, Slice, std::nullptr_t, Ellipsis>& value() const { return value_; }
+  IndexExpression(const Array& indices) : value_(indices) {}
+  const std::variant<std::int64_t, Slice, std::nullptr_t, Ellipsis, Array>& value() const { return value_; }
 
  private:
-  std::variant<std::int64_t, Slice, std::nullptr_t, Ellipsis> value_;
+  std::variant<std::int64_t, Slice, std::nullptr_t, Ellipsis, Array> value_;
 };
 
 /// Local. What an operation takes: an array, or a C++ literal (weak, no placement).
