@@ -61,37 +61,51 @@ mw::IndexExpression item_of(const json& j) {
   if (j.is_null()) return mw::none;
   if (j.is_number_integer()) return j.get<std::int64_t>();
   if (j.is_string()) return mw::ellipsis;
-  if (j.contains("array")) throw Skip{"index by arrays"};
-  const auto& s = j["slice"];
+  if (j.contains("array")) return mw::asarray(bytes_of(j["array"]));
+  // Layouts write a slice as a list.
+  const auto& s = j.is_array() ? j : j["slice"];
   const auto bound = [&](std::size_t i) { return s[i].is_null() ? std::optional<std::int64_t>{} : s[i].get<std::int64_t>(); };
   return mw::Slice(bound(0), bound(1), bound(2));
 }
 
-Arrays index(const Args& args, const json& kw) {
-  const auto x = array(args, 0);
-  const auto& items = kw["index"];
-  // One index array along one axis, everything else whole: take, with indices clipped.
-  std::int64_t arrays = 0, at = 0;
-  bool whole = true;
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    if (items[i].is_object() && items[i].contains("array")) {
-      ++arrays;
-      at = static_cast<std::int64_t>(i);
-    } else if (!(items[i].is_object() && items[i]["slice"] == json::array({nullptr, nullptr, nullptr}))) {
-      whole = false;
-    }
-  }
-  if (arrays == 1 && whole && items[static_cast<std::size_t>(at)]["array"]["dtype"] != "bool")
-    return {mw::take(x, mw::asarray(bytes_of(items[static_cast<std::size_t>(at)]["array"])), at, mw::IndexMode::clip)};
-  std::vector<mw::IndexExpression> parsed;
-  for (const auto& item : items) parsed.push_back(item_of(item));
-  return {mw::getitem(x, parsed)};
+std::vector<mw::IndexExpression> items_of(const json& kw) {
+  std::vector<mw::IndexExpression> items;
+  for (const auto& item : kw["index"]) items.push_back(item_of(item));
+  return items;
+}
+
+Arrays index(const Args& args, const json& kw) { return {mw::getitem(array(args, 0), items_of(kw))}; }
+
+Array updated(const Args& args, const json& kw) {
+  const auto part = mw::at(array(args, 0), items_of(kw));
+  const auto op = kw.value("op", "set");
+  if (op == "set") return part.set(args.at(1));
+  if (op == "add") return part.add(args.at(1));
+  if (op == "subtract") return part.subtract(args.at(1));
+  if (op == "multiply") return part.multiply(args.at(1));
+  if (op == "max") return part.max(args.at(1));
+  if (op == "min") return part.min(args.at(1));
+  throw Skip{"at." + op};
+}
+
+std::optional<std::int64_t> integer_in(const json& kw, const char* name) {
+  if (!kw.contains(name) || kw[name].is_null()) return {};
+  return kw[name].get<std::int64_t>();
+}
+
+/// An argument that a keyword points to.
+std::optional<Array> pointed_to(const Args& args, const json& kw, const char* name) {
+  const auto at = integer_in(kw, name);
+  if (!at) return {};
+  return array(args, static_cast<std::size_t>(*at));
 }
 
 Arrays pad(const Args& args, const json& kw) {
-  if (kw.value("mode", "constant") != "constant") throw Skip{"pad(" + kw["mode"].get<std::string>() + ")"};
   std::vector<std::pair<std::int64_t, std::int64_t>> widths;
   for (const auto& pair : kw.contains("widths") ? kw["widths"] : kw["pad_width"]) widths.emplace_back(pair[0].get<std::int64_t>(), pair[1].get<std::int64_t>());
+  const std::map<std::string, mw::PadMode> modes{
+      {"edge", mw::PadMode::edge}, {"reflect", mw::PadMode::reflect}, {"symmetric", mw::PadMode::symmetric}, {"wrap", mw::PadMode::wrap}};
+  if (const auto mode = modes.find(kw.value("mode", "constant")); mode != modes.end()) return {mw::pad(array(args, 0), widths, mode->second)};
   const auto value = literal_of(kw.value("constant_values", json(0)));
   return {mw::pad(array(args, 0), widths, *value->scalar())};
 }
@@ -100,11 +114,9 @@ Arrays roll(const Args& args, const json& kw) {
   const auto x = array(args, 0);
   const auto axis = kw.value("axis", json());
   const auto shifts = axes_of(kw["shift"]);
-  if (axis.is_null()) return {mw::reshape(mw::roll(mw::reshape(x, {-1}), shifts[0], 0), x.shape())};
-  auto out = x;
+  if (axis.is_null()) return {mw::roll(x, shifts[0])};
   const auto axes = axes_of(axis);
-  for (std::size_t i = 0; i < axes.size(); ++i) out = mw::roll(out, shifts[shifts.size() == 1 ? 0 : i], axes[i]);
-  return {out};
+  return {mw::roll(x, shifts.size() == 1 ? std::vector(axes.size(), shifts[0]) : shifts, axes)};
 }
 
 Arrays arrays_of(const Args& args) {
@@ -130,6 +142,71 @@ Array tensordot(const Args& args, const json& kw) {
 
 Array squeeze(const Args& args, const json& kw) { return mw::squeeze(array(args, 0), axes_of(kw.value("axis", json()))); }
 Array flip(const Args& args, const json& kw) { return mw::flip(array(args, 0), axes_of(kw.value("axis", json()))); }
+
+void add_parts(std::map<std::string, Function>& t) {
+  const auto sections = [](const Args& a, const json& kw, bool equal) {
+    const auto axis = kw.value("axis", std::int64_t{0});
+    const auto& asked = kw["indices_or_sections"];
+    if (!asked.is_number()) return mw::split(array(a, 0), ints_of(asked), axis);
+    return equal ? mw::split(array(a, 0), asked.get<std::int64_t>(), axis) : mw::array_split(array(a, 0), asked.get<std::int64_t>(), axis);
+  };
+  t["split"] = [=](const Args& a, const json& kw) -> Arrays { return sections(a, kw, true); };
+  t["array_split"] = [=](const Args& a, const json& kw) -> Arrays { return sections(a, kw, false); };
+  t["tile"] = [](const Args& a, const json& kw) -> Arrays { return {mw::tile(array(a, 0), ints_of(kw["reps"]))}; };
+  t["repeat"] = [](const Args& a, const json& kw) -> Arrays {
+    const auto axis = integer_in(kw, "axis");
+    if (kw["repeats"].is_number()) return {mw::repeat(array(a, 0), kw["repeats"].get<std::int64_t>(), axis)};
+    return {mw::repeat(array(a, 0), ints_of(kw["repeats"]), axis)};
+  };
+  t["tril"] = [](const Args& a, const json& kw) -> Arrays { return {mw::tril(array(a, 0), kw.value("k", std::int64_t{0}))}; };
+  t["triu"] = [](const Args& a, const json& kw) -> Arrays { return {mw::triu(array(a, 0), kw.value("k", std::int64_t{0}))}; };
+  t["diagonal"] = [](const Args& a, const json& kw) -> Arrays { return {mw::diagonal(array(a, 0), kw.value("offset", std::int64_t{0}))}; };
+  t["trace"] = [](const Args& a, const json& kw) -> Arrays { return {mw::trace(array(a, 0), kw.value("offset", std::int64_t{0}), dtype_in(kw))}; };
+  t["meshgrid"] = [](const Args& a, const json& kw) -> Arrays {
+    Arrays vectors;
+    for (std::size_t i = 0; i < a.size(); ++i) vectors.push_back(array(a, i));
+    return mw::meshgrid(vectors, kw.value("indexing", "xy"));
+  };
+}
+
+void add_orders(std::map<std::string, Function>& t) {
+  t["cumulative_sum"] = [](const Args& a, const json& kw) -> Arrays { return {mw::cumulative_sum(array(a, 0), integer_in(kw, "axis"), dtype_in(kw), kw.value("include_initial", false))}; };
+  t["cumulative_prod"] = [](const Args& a, const json& kw) -> Arrays { return {mw::cumulative_prod(array(a, 0), integer_in(kw, "axis"), dtype_in(kw), kw.value("include_initial", false))}; };
+  // JAX's keeps the dtype of small integers.
+  t["cumsum"] = [](const Args& a, const json& kw) -> Arrays {
+    const auto x = array(a, 0);
+    return {mw::cumulative_sum(x, integer_in(kw, "axis"), x.dtype() == mw::bool_ ? mw::int32 : x.dtype())};
+  };
+  t["diff"] = [](const Args& a, const json& kw) -> Arrays {
+    return {mw::diff(array(a, 0), kw.value("axis", std::int64_t{-1}), kw.value("n", std::int64_t{1}), pointed_to(a, kw, "prepend"), pointed_to(a, kw, "append"))};
+  };
+  t["sort"] = [](const Args& a, const json& kw) -> Arrays { return {mw::sort(array(a, 0), kw.value("axis", std::int64_t{-1}), kw.value("descending", false))}; };
+  t["argsort"] = [](const Args& a, const json& kw) -> Arrays { return {mw::argsort(array(a, 0), kw.value("axis", std::int64_t{-1}), kw.value("descending", false))}; };
+  const auto side = [](const json& kw) { return kw.value("side", "left") == "right" ? mw::Side::right : mw::Side::left; };
+  t["searchsorted"] = [=](const Args& a, const json& kw) -> Arrays { return {mw::searchsorted(array(a, 0), array(a, 1), side(kw), pointed_to(a, kw, "sorter"))}; };
+  t["digitize"] = [](const Args& a, const json& kw) -> Arrays { return {mw::digitize(array(a, 0), array(a, 1), kw.value("right", false))}; };
+  t["unique_values"] = [](const Args& a, const json&) -> Arrays { return {mw::unique_values(array(a, 0))}; };
+  t["unique_counts"] = [](const Args& a, const json&) -> Arrays {
+    const auto u = mw::unique_counts(array(a, 0));
+    return {u.values, u.counts};
+  };
+  t["unique_inverse"] = [](const Args& a, const json&) -> Arrays {
+    const auto u = mw::unique_inverse(array(a, 0));
+    return {u.values, u.inverse};
+  };
+  t["unique_all"] = [](const Args& a, const json&) -> Arrays {
+    const auto u = mw::unique_all(array(a, 0));
+    return {u.values, u.indices, u.inverse, u.counts};
+  };
+  t["bincount"] = [](const Args& a, const json& kw) -> Arrays { return {mw::bincount(array(a, 0), pointed_to(a, kw, "weights"), kw.value("minlength", std::int64_t{0}), integer_in(kw, "length"))}; };
+  t["histogram"] = [](const Args& a, const json& kw) -> Arrays {
+    const auto pair = [](const mw::Histogram& h) -> Arrays { return {h.counts, h.edges}; };
+    if (a.size() > 1) return pair(mw::histogram(array(a, 0), array(a, 1)));
+    std::optional<std::pair<double, double>> range;
+    if (const auto& r = kw["range"]; !r.is_null()) range = {r[0].get<double>(), r[1].get<double>()};
+    return pair(mw::histogram(array(a, 0), kw["bins"].get<std::int64_t>(), range));
+  };
+}
 
 std::map<std::string, Function> make_table() {
   std::map<std::string, Function> t;
@@ -197,7 +274,7 @@ std::map<std::string, Function> make_table() {
   t["flip"] = [](const Args& a, const json& kw) -> Arrays { return {flip(a, kw)}; };
   t["roll"] = roll;
   t["moveaxis"] = [](const Args& a, const json& kw) -> Arrays {
-    if (!kw["source"].is_number()) throw Skip{"moveaxis of several axes"};
+    if (!kw["source"].is_number()) return {mw::moveaxis(array(a, 0), ints_of(kw["source"]), ints_of(kw["destination"]))};
     return {mw::moveaxis(array(a, 0), kw["source"].get<std::int64_t>(), kw["destination"].get<std::int64_t>())};
   };
   t["swapaxes"] = [](const Args& a, const json& kw) -> Arrays { return {mw::swapaxes(array(a, 0), kw["axis1"].get<std::int64_t>(), kw["axis2"].get<std::int64_t>())}; };
@@ -207,6 +284,13 @@ std::map<std::string, Function> make_table() {
     const auto axis = kw.value("axis", json());
     return {axis.is_null() ? mw::take(mw::reshape(array(a, 0), {-1}), array(a, 1)) : mw::take(array(a, 0), array(a, 1), axis.get<std::int64_t>())};
   };
+  t["take_along_axis"] = [](const Args& a, const json& kw) -> Arrays { return {mw::take_along_axis(array(a, 0), array(a, 1), kw["axis"].get<std::int64_t>())}; };
+  t["update"] = [](const Args& a, const json& kw) -> Arrays { return {updated(a, kw)}; };
+  t["at_set"] = t["update"];
+  t["mask"] = [](const Args& a, const json&) -> Arrays { return {array(a, 0)[array(a, 1)]}; };
+  t["nonzero"] = [](const Args& a, const json& kw) -> Arrays { return mw::nonzero(array(a, 0), integer_in(kw, "size"), integer_in(kw, "fill_value").value_or(0)); };
+  add_parts(t);
+  add_orders(t);
   return t;
 }
 

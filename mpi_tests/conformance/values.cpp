@@ -275,9 +275,10 @@ void promotion(const json& test) {
       got = literal_of(args[1]).scalar()->beside(dtype_of(args[0]));
     } else {
       std::vector<mw::Operand> operands;
-      const auto shape = op == "matmul" || op == "tensordot" || op == "einsum" ? mw::Shape{2, 2} : mw::Shape{2};
+      const auto shape = op == "matmul" || op == "tensordot" || op == "einsum" || op == "trace" ? mw::Shape{2, 2} : mw::Shape{2};
       if (op == "where") operands.emplace_back(mw::ones({2}, mw::bool_));
       for (const auto& arg : args) operands.push_back(sample(arg, shape));
+      if (op == "searchsorted") operands.push_back(operands.front());
       json kw = json::object();
       if (op == "tensordot") kw["axes"] = 1;
       if (op == "einsum") kw["subscripts"] = "ij,jk->ik";
