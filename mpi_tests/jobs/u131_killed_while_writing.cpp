@@ -80,10 +80,16 @@ int version_of(const mw::Array& x) {
   return v;
 }
 
+/// In one step: who is killed amid it leaves the number before.
+void say_done(const std::string& file, int v) {
+  std::ofstream(file + ".saying") << v;
+  fs::rename(file + ".saying", file + ".done");
+}
+
 /// The job that dies: version 1 whole, then the next ones, noting which is done.
 void write_until_dead(const std::string& file) {
   mw::io::write(file, "/x", version(1));
-  std::ofstream(file + ".done") << 1;
+  say_done(file, 1);
   mw::barrier();
   if (mw::process_index() == number("DIES", 0)) {
     values_left = number("VALUES", -1);
@@ -96,7 +102,7 @@ void write_until_dead(const std::string& file) {
   }
   for (int v = 2; v <= number("VERSIONS", 2); ++v) {
     mw::io::write(file, "/x", version(v));
-    if (mw::process_index() == 0) std::ofstream(file + ".done") << v;
+    if (mw::process_index() == 0) say_done(file, v);
   }
 }
 
@@ -111,8 +117,10 @@ class Killing {
     int done = 0;
     std::ifstream(file_ + ".done") >> done;
     fs::remove(file_ + ".done");
+    fs::remove(file_ + ".saying");
     check(how, "what is there", [&] {
       const int found = version_of(mw::io::read(file_, "/x"));
+      if (found != done && found != done + 1) std::fprintf(stderr, "version %d is there, and %d was done\n", found, done);
       return found == done || found == done + 1;
     });
     check(how, "the next write", [&] {
