@@ -71,7 +71,7 @@ TEST(Decompositions, QrAndSvd) {
   }
 }
 
-// Cut along the rows: nothing of x moves but a small matrix of each part.
+// Cut along the rows, unevenly: q and u lie as x does.
 TEST(Decompositions, TallAndCut) {
   const auto n = devices().size();
   const NamedSharding rows(make_mesh({n}, {"x"}, {.devices = devices().reversed()}), P("x"));

@@ -2,7 +2,7 @@
 // devices_per_rank: 8
 // variant: private ranks=4 MESHWISE_STORE=private
 // variant: lockstep ranks=4 MESHWISE_CHECK=lockstep
-// Running totals and differences along any axis of any layout against plain loops; how little of a split axis moves.
+// Running totals and differences along any axis of any layout against plain loops.
 #include <gtest/gtest.h>
 
 #include "support/exact.hpp"

@@ -64,6 +64,16 @@ std::size_t bytes_of(const Layout& layout) {
   return boxes * 96;
 }
 
+AxisSplit split_over(const Mesh& mesh, const std::vector<std::string>& axes) {
+  AxisSplit out;
+  for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
+    const auto at = *mesh.find_axis(*axis);
+    out.digits.push_back({mesh.strides()[at], mesh.axis_sizes()[at], out.parts});
+    out.parts *= mesh.axis_sizes()[at];
+  }
+  return out;
+}
+
 /// `spec` on the mesh; one of the shardings at hand where it says the same.
 Sharding on_mesh(const Mesh& mesh, const PartitionSpec& spec, const Sharding& like, const Sharding& result) {
   if (like.mesh() == mesh && like.spec() == spec) return like;
@@ -111,16 +121,6 @@ Computation computation_of(const Request& request, const Mesh& mesh, const Shard
 }
 
 }  // namespace
-
-AxisSplit split_over(const Mesh& mesh, const std::vector<std::string>& axes) {
-  AxisSplit out;
-  for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
-    const auto at = *mesh.find_axis(*axis);
-    out.digits.push_back({mesh.strides()[at], mesh.axis_sizes()[at], out.parts});
-    out.parts *= mesh.axis_sizes()[at];
-  }
-  return out;
-}
 
 std::uint64_t hash_layout(const Request& request) {
   std::uint64_t h = mix(hash_shape(request.shape), static_cast<std::uint64_t>(request.rule));

@@ -33,9 +33,6 @@ struct Layout {
   std::optional<Computation> computation{};    // absent for rules that move boxes
 };
 
-/// Local. The parts into which an entry of a spec cuts an axis.
-AxisSplit split_over(const Mesh& mesh, const std::vector<std::string>& axes);
-
 /// Local. A hash of all that the layout of a request depends on: rule, attributes, shape, the operands' types; not the literals' values.
 std::uint64_t hash_layout(const Request& request);
 

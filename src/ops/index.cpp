@@ -262,6 +262,13 @@ LocalArray gather(const LocalArray& values, const LocalArray& indices, std::int6
   return out;
 }
 
+void check_indices(std::string_view operation, const Array& x, const Array& indices, std::int64_t axis, IndexMode mode) {
+  if (!is_integer(indices.dtype()))
+    throw DtypeError(fmt::format("{}: argument indices is {}; indices are integers", operation, type_string(indices)));
+  if (x.shape()[axis] == 0 && indices.size() > 0 && mode != IndexMode::fill)
+    throw IndexError(fmt::format("{}: axis {} of {} is empty, {} indices point into it", operation, axis, type_string(x), indices.size()));
+}
+
 }  // namespace
 
 Array getitem(const Array& x, const std::vector<IndexExpression>& items) { return get(x, items, LayoutRule::getitem, "getitem"); }
@@ -282,11 +289,7 @@ Array slice(const Array& x, const std::vector<std::int64_t>& starts, const std::
 
 Array take(const Array& x, const Array& indices, std::int64_t axis, IndexMode mode) {
   const auto along = normalize_axis(axis, x.ndim(), "take");
-  if (!is_integer(indices.dtype()))
-    throw DtypeError(fmt::format("take: argument indices is {}; indices are integers", type_string(indices)));
-  const auto n = x.shape()[along];
-  if (n == 0 && indices.size() > 0 && mode != IndexMode::fill)
-    throw IndexError(fmt::format("take: axis {} of {} is empty, {} indices point into it", along, type_string(x), indices.size()));
+  check_indices("take", x, indices, along, mode);
   Shape shape;
   for (std::int64_t d = 0; d < along; ++d) shape.push_back(x.shape()[d]);
   for (const auto length : indices.shape()) shape.push_back(length);
@@ -306,12 +309,9 @@ Array take(const Array& x, const Array& indices, std::int64_t axis, IndexMode mo
 
 Array take_along_axis(const Array& x, const Array& indices, std::int64_t axis, IndexMode mode) {
   const auto along = normalize_axis(axis, x.ndim(), "take_along_axis");
-  if (!is_integer(indices.dtype()))
-    throw DtypeError(fmt::format("take_along_axis: argument indices is {}; indices are integers", type_string(indices)));
+  check_indices("take_along_axis", x, indices, along, mode);
   if (indices.ndim() != x.ndim())
     throw ShapeError(fmt::format("take_along_axis: argument indices is {}, and x is {}: both have the same axes", type_string(indices), type_string(x)));
-  if (x.shape()[along] == 0 && indices.size() > 0 && mode != IndexMode::fill)
-    throw IndexError(fmt::format("take_along_axis: axis {} of {} is empty, {} indices point into it", along, type_string(x), indices.size()));
   auto beside = x.shape(), of_indices = indices.shape();
   beside[along] = of_indices[along] = 1;
   auto shape = broadcast_shapes(beside, of_indices, "take_along_axis");

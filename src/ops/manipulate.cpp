@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "array/dispatch.hpp"
+#include "ops/window.hpp"
 
 namespace meshwise {
 
@@ -154,7 +155,7 @@ Array broadcast_to(const Array& x, const Shape& shape) {
     PerAxis<std::int64_t> strides(static_cast<std::size_t>(to.ndim()), 0);
     for (std::int64_t d = 0; d < in[0].ndim(); ++d)
       if (x.shape()[d] != 1 || shape[d + to.ndim() - in[0].ndim()] == 1) strides[static_cast<std::size_t>(d + to.ndim() - in[0].ndim())] = in[0].strides()[static_cast<std::size_t>(d)];
-    return LocalArray(to, in[0].dtype(), in[0].block(), static_cast<std::size_t>(in[0].data() - in[0].block()->data()), std::move(strides));
+    return detail::window(in[0], to, std::move(strides));
   };
   request.as_recipe = [&](const detail::Recipe& r) { return r.broadcast_to(shape); };
   return detail::dispatch(request);

@@ -11,6 +11,7 @@
 #include "meshwise/ops/index.hpp"
 #include "meshwise/ops/manipulate.hpp"
 #include "meshwise/ops/reduce.hpp"
+#include "ops/window.hpp"
 
 namespace meshwise {
 
@@ -79,8 +80,7 @@ Array diagonal(const Array& x, std::int64_t offset) {
     const auto& both = block.strides();
     PerAxis<std::int64_t> strides(both.begin(), both.end() - 1);
     strides[strides.size() - 1] += both[both.size() - 1];
-    return LocalArray(context.result_box.shape(), block.dtype(), block.block(),
-                      block.block() ? static_cast<std::size_t>(block.data() - block.block()->data()) : 0, std::move(strides));
+    return detail::window(block, context.result_box.shape(), std::move(strides));
   };
   return detail::dispatch(request);
 }

@@ -1,5 +1,7 @@
 // Where an array is not zero: the one shape that values decide, agreed by counting first.
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "array/dispatch.hpp"
@@ -19,10 +21,10 @@ LocalArray numbers_of_true(const LocalArray& truths, std::int64_t count) {
   const auto dense = truths.contiguous();
   LocalArray out(Shape{count}, int64);
   auto* to = reinterpret_cast<std::int64_t*>(out.data());
-  const auto* const end = to + count;
+  auto* const end = to + count;
   for (std::int64_t i = 0; i < dense.size() && to != end; ++i)
     if (dense.data()[i] != std::byte{0}) *to++ = i;
-  std::fill(to, const_cast<std::int64_t*>(end), dense.size());
+  std::fill(to, end, dense.size());
   return out;
 }
 

@@ -11,6 +11,7 @@
 #include "meshwise/base/hash.hpp"
 #include "meshwise/ops/index.hpp"
 #include "meshwise/ops/manipulate.hpp"
+#include "ops/window.hpp"
 
 namespace meshwise {
 
@@ -89,9 +90,7 @@ Array tile(const Array& x, const std::vector<std::int64_t>& counts) {
       shape.push_back(d < lead ? 1 : in[0].shape()[d - lead]);
       strides.push_back(d < lead ? 0 : in[0].strides()[static_cast<std::size_t>(d - lead)]);
     }
-    const LocalArray source(shape, in[0].dtype(), in[0].block(), static_cast<std::size_t>(in[0].data() - in[0].block()->data()),
-                            std::move(strides));
-    copy_values(source, out.reshaped(shape));
+    copy_values(detail::window(in[0], shape, std::move(strides)), out.reshaped(shape));
     return out;
   };
   return detail::dispatch(request);

@@ -48,7 +48,7 @@ Sharding with_whole_axis(const Array& x, std::int64_t axis) {
   std::int64_t best = -1;
   double longest = -1;
   for (std::int64_t d = 0; d < x.ndim(); ++d) {
-    const auto parts = detail::split_over(mesh, entries[static_cast<std::size_t>(d)].axes()).parts;
+    const auto parts = detail::split_of(x, d).parts;
     if (const auto length = static_cast<double>(x.shape()[d]) / static_cast<double>(parts); d != axis && length > longest) {
       best = d;
       longest = length;

@@ -1,6 +1,8 @@
 #include "ops/sort_parts.hpp"
 
 #include <algorithm>
+#include <cstring>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -18,6 +20,13 @@ namespace meshwise::detail {
 
 namespace {
 
+// runtime/group lists them, for those who know MPI.
+std::size_t ranks_among(const DeviceList& devices) {
+  std::set<std::int64_t> ranks;
+  for (std::int64_t position = 0; position < devices.size(); ++position) ranks.insert(devices[position].rank);
+  return ranks.size();
+}
+
 class SortedParts {
  public:
   SortedParts(const Request& request, const Negotiated& negotiated, bool descending, bool want_places)
@@ -29,7 +38,8 @@ class SortedParts {
         sharding_(negotiated.layout->result),
         devices_(sharding_.devices()),
         split_(split_of(x_, 0)),
-        n_(x_.size()) {}
+        n_(x_.size()),
+        processes_(ranks_among(devices_)) {}
 
   Array run() {
     sort_here();
@@ -53,7 +63,7 @@ class SortedParts {
   };
 
   static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
-  std::int64_t begin_of(std::int64_t part) const { return begin_of_part(part, n_, split_.parts); }
+  std::int64_t begin_of(std::int64_t t) const { return part(t, split_.parts, n_).start; }
 
   void sort_here() {
     for (const auto& shard : ready_shards(x_)) {
@@ -83,10 +93,7 @@ class SortedParts {
 
   // Sums over the processes of what each says of the parts it speaks for: those of which it has the first copy.
   std::vector<std::int64_t> summed(const std::vector<std::int64_t>& mine) const {
-    std::vector<std::int64_t> processes;
-    for (std::int64_t p = 0; p < devices_.size(); ++p)
-      if (std::find(processes.begin(), processes.end(), devices_[p].rank) == processes.end()) processes.push_back(devices_[p].rank);
-    std::vector<std::int64_t> all(mine.size() * processes.size()), sums(mine.size());
+    std::vector<std::int64_t> all(mine.size() * processes_), sums(mine.size());
     all_gather(devices_, mine.data(), mine.size() * sizeof mine[0], all.data(), ticket_);
     for (std::size_t i = 0; i < all.size(); ++i) sums[i % sums.size()] += all[i];
     return sums;
@@ -212,6 +219,7 @@ class SortedParts {
   const DeviceList& devices_;
   AxisSplit split_;
   std::int64_t n_;
+  std::size_t processes_;
   std::vector<std::pair<std::int64_t, Runs>> here_{};  // by position
   std::vector<std::vector<std::int64_t>> cuts_{};
   std::vector<Arrived> arrived_{};

@@ -3,24 +3,17 @@
 
 #include <cstdint>
 
-#include "array/layout.hpp"
 #include "meshwise/array/array.hpp"
 
 namespace meshwise::detail {
 
 /// Local. Into which parts the axis of a committed array is cut; one where it is whole, or the array is uncommitted.
-inline AxisSplit split_of(const Array& x, std::int64_t axis) {
-  if (!x.committed()) return {};
-  const auto& entries = x.sharding().spec().entries();
-  if (axis >= std::ssize(entries)) return {};
-  return split_over(x.sharding().mesh(), entries[static_cast<std::size_t>(axis)].axes());
-}
+inline AxisSplit split_of(const Array& x, std::int64_t axis) { return x.committed() ? x.sharding().split(axis) : AxisSplit{}; }
 
 /// Local. Work along the axis can be done part by part: it is cut, and the rules of its mesh allow that.
 inline bool works_in_parts(const Array& x, std::int64_t axis) { return split_of(x, axis).parts > 1 && !x.sharding().mesh().is_explicit(); }
 
-/// Local. Part t of `parts` over n elements begins at floor(t n / parts); the first part that begins at `start`.
-inline std::int64_t begin_of_part(std::int64_t part, std::int64_t n, std::int64_t parts) { return part * n / parts; }
+/// Local. The first part of n elements that begins at `start` (meshwise::part says where a part begins).
 inline std::int64_t part_that_begins_at(std::int64_t start, std::int64_t n, std::int64_t parts) {
   return n == 0 ? 0 : (start * parts + n - 1) / n;
 }

@@ -13,6 +13,7 @@
 #include "meshwise/ops/manipulate.hpp"
 #include "ops/index_plan.hpp"
 #include "ops/kernels/scatter.hpp"
+#include "ops/window.hpp"
 
 namespace meshwise {
 
@@ -109,7 +110,7 @@ LocalArray broadcast(const LocalArray& u, const Shape& shape) {
   const auto lead = shape.ndim() - u.ndim();
   for (std::int64_t d = 0; d < u.ndim(); ++d)
     if (u.shape()[d] != 1) strides[static_cast<std::size_t>(lead + d)] = u.strides()[static_cast<std::size_t>(d)];
-  return LocalArray(shape, u.dtype(), u.block(), static_cast<std::size_t>(u.data() - u.block()->data()), std::move(strides));
+  return detail::window(u, shape, std::move(strides));
 }
 
 void check_broadcast(const Array& u, const IndexPlan& plan, const Array& x) {

@@ -1,7 +1,6 @@
 #include "ops/kernels/lapack.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <complex>
 #include <limits>
@@ -105,8 +104,9 @@ int with_workspace(Call&& call) {
 
 template <class T>
 int cholesky(Columns<T>& a, bool upper) {
+  const int leading = a.leading();
   int info = 0;
-  Lapack<T>::potrf(upper ? "U" : "L", &a.columns, a.data(), std::array{a.leading()}.data(), &info);
+  Lapack<T>::potrf(upper ? "U" : "L", &a.columns, a.data(), &leading, &info);
   for (std::int64_t j = 0; j < a.columns; ++j)
     for (std::int64_t i = 0; i < a.rows; ++i)
       if (upper ? i > j : i < j) a(i, j) = T(0);
