@@ -71,7 +71,7 @@ std::shared_ptr<detail::SaveJob> Checkpointer::State::begin(std::int64_t step, c
   detail::compare_replicas(request);
   if (pending) before->finish();
   return detail::SaveJob::begin(std::move(request), [&] {
-    if (!lock) lock = detail::FolderLock::lock(root, detail::poll);
+    if (!lock) lock = detail::FolderLock::lock(root, [](const auto& done) { detail::wait_until(done, "a checkpoint folder's lock"); });
   });
 }
 

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <random>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 #include <fcntl.h>
@@ -112,13 +111,15 @@ std::optional<FolderLock> FolderLock::try_lock(const std::string& root) {
   return lock;
 }
 
-FolderLock FolderLock::lock(const std::string& root, const std::function<void()>& between) {
+FolderLock FolderLock::lock(const std::string& root, const std::function<void(const std::function<bool()>&)>& wait) {
   // Who only makes a Checkpointer holds it for the moment in which it sweeps.
-  for (int attempt = 0; attempt < 100; ++attempt) {
-    if (auto lock = try_lock(root)) return std::move(*lock);
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    between();
-  }
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  std::optional<FolderLock> lock;
+  wait([&] {
+    lock = try_lock(root);
+    return lock || std::chrono::steady_clock::now() > deadline;
+  });
+  if (lock) return std::move(*lock);
   std::string who;
   try {
     who = read_text(lock_path(root), 1 << 10);

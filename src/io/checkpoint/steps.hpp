@@ -29,8 +29,8 @@ class FolderLock {
  public:
   /// Local. Nothing when another program has it. Throws: CheckpointError when the folder can't be written to.
   static std::optional<FolderLock> try_lock(const std::string& root);
-  /// Local. Tries for a second, calling `between`. Throws: CheckpointError naming the program that has it.
-  static FolderLock lock(const std::string& root, const std::function<void()>& between);
+  /// Local. Tries for a second: `wait` returns when what it is given holds. Throws: CheckpointError naming the program that has it.
+  static FolderLock lock(const std::string& root, const std::function<void(const std::function<bool()>&)>& wait);
   FolderLock(FolderLock&& other) noexcept;
   FolderLock& operator=(FolderLock&& other) noexcept;
   ~FolderLock();

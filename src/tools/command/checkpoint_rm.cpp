@@ -1,8 +1,10 @@
 // meshwise checkpoint rm and sweep: steps go, and what crashes left.
 #include <fmt/format.h>
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
+#include <thread>
 
 #include "io/checkpoint/steps.hpp"
 #include "io/disk.hpp"
@@ -52,7 +54,9 @@ void rm(const Options& o) {
 void sweep(const Options& o) {
   const auto run = find_run(o.run);
   if (!run.step.empty()) throw Error(fmt::format("'{}' is a step; sweep takes the folder of a run", o.run));
-  const auto lock = detail::FolderLock::lock(run.root, [] {});
+  const auto lock = detail::FolderLock::lock(run.root, [](const auto& done) {
+    while (!done()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  });
   auto removed = names_of(detail::sweep(run.root));
   std::sort(removed.begin(), removed.end());
   print_removed(removed, o.json);
