@@ -286,16 +286,6 @@ TEST_F(Forms, ContractionsAlikeStaySplitAndNothingMoves) {
   EXPECT_EQ(form.partial_axes, std::vector<std::string>{"y"});
 }
 
-TEST_F(Forms, AContractionNotSplitAlikeIsMadeWhole) {
-  const std::vector<std::pair<PartitionSpec, PartitionSpec>> list{{P("x", "y"), P()}, {P("x"), P("y")}, {P(nullptr, "x"), P("y")}};
-  for (const auto& [x, y] : list) {
-    const OperandType operands[] = {{Shape{7, 5}, Dtype::float32, x}, {Shape{5, 4}, Dtype::float32, y}};
-    const auto form = local_form(meshes[0], LayoutRule::contract, {.subscripts = "ij,jk->ik"}, operands, Shape{7, 4}, P("x"));
-    EXPECT_EQ(form.operands, (std::vector{P("x"), P()}));
-    EXPECT_TRUE(form.partial_axes.empty());
-  }
-}
-
 TEST_F(Forms, AnOperandThatNeedNotMoveKeepsItsSpecObject) {
   const OperandType operands[] = {{Shape{7, 5}, Dtype::float32, P("x", nullptr)}, {Shape{7, 5}, Dtype::float32, P(nullptr, "y")}};
   const auto form = local_form(meshes[0], LayoutRule::elementwise, {}, operands, Shape{7, 5}, P("x"));

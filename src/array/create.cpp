@@ -22,7 +22,8 @@ __extension__ using wide = __int128;
 
 /// Every rank takes part: an uncommitted array is everywhere. The hash covers every argument.
 Array created(std::string_view operation, detail::Recipe recipe) {
-  detail::enter_world_call({operation, detail::mix(detail::hash_text(operation), recipe.hash()), recipe.dtype(), &recipe.shape});
+  if (!detail::rehearsing())
+    detail::enter_world_call({operation, detail::mix(detail::hash_text(operation), recipe.hash()), recipe.dtype(), &recipe.shape});
   return detail::make_recipe_array(std::move(recipe));
 }
 
@@ -83,6 +84,7 @@ Array like(std::string_view operation, const Array& x, const Scalar& value, Dtyp
   if (!x.committed()) return created(operation, std::move(recipe));
   const auto& sharding = x.sharding();
   const auto hash = detail::mix(detail::mix(detail::hash_text(operation), recipe.hash()), sharding.hash());
+  if (detail::rehearsing()) return detail::make_sharded_array(x.shape(), dtype, sharding, true, {});
   detail::enter_call({operation, hash, dtype, &x.shape()}, {&sharding.devices()});
   std::vector<detail::LocalShard> shards;
   detail::run_local_part(operation, [&] { shards = detail::place_uncommitted(detail::make_recipe_array(std::move(recipe)), sharding); });

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "array/rehearsal.hpp"
 #include "array/call.hpp"
 #include "array/drain.hpp"
 #include "array/lockstep.hpp"
@@ -89,6 +90,10 @@ std::string move_words(const Array& x, const Sharding& target) {
 }
 
 Array put(const Array& x, const Sharding& target, PutOptions options, std::string_view operation) {
+  if (rehearsing()) {
+    check_placement(x, target, operation, "x");
+    return rehearse_put(x, target, operation);
+  }
   if (in_lockstep()) compare_placements(x, target, operation);
   const Call call{operation, mix(mix(hash_text(operation), hash_placement(x, target)), options.donate ? 1 : 0), x.dtype(), &x.shape()};
   const auto* from = &x.sharding().devices();

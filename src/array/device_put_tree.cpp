@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "array/rehearsal.hpp"
 #include "array/lockstep.hpp"
 #include "array/place.hpp"
 #include "meshwise/array/device_put.hpp"
@@ -29,6 +30,10 @@ struct Leg {
 /// Places leaves whose devices are alike: those that stay where they are first, the rest in one exchange.
 void put_group(std::span<const Leg* const> legs, bool donate, std::vector<Array>& placed) {
   constexpr std::string_view operation = "device_put";
+  if (rehearsing()) {
+    for (const auto* leg : legs) placed[leg->leaf] = rehearse_put(*leg->x, leg->target, operation);
+    return;
+  }
   const auto& first = *legs.front();
   auto hash = mix(hash_text(operation), mix(legs.size(), donate ? 1 : 0));
   for (const auto* leg : legs) hash = mix(hash, hash_placement(*leg->x, leg->target));

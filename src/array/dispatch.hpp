@@ -30,6 +30,7 @@ using Kernel = std::function<LocalArray(std::span<const LocalArray> inputs, cons
 /// Local. How partial results over split, reduced axes become the result: by combining the blocks of the devices that share a result box.
 struct Reduction {
   Combine combine{};                                            // elementwise on partials
+  Dtype partials = Dtype::float32;                              // of what the kernel returns
   std::size_t itemsize = 0;                                     // of what combine combines; 0: of the partials' dtype
   std::function<LocalArray(const LocalArray& partials)> finish{};  // partials (as bytes of the kernel's returned array) -> result block
 };
@@ -44,6 +45,7 @@ struct Request {
   Shape shape{};                         // the result's, already checked
   Dtype dtype = Dtype::float32;
   Kernel kernel{};
+  std::function<void(std::span<const LocalArray> inputs, LocalArray& outcome)> accumulate{};  // contractions: adds the product of further panels to an outcome of the kernel
   std::optional<Reduction> reduction{};  // set for operations whose local results may be partial
   std::function<Recipe(const Recipe&)> as_recipe{};  // set where the result of a recipe is a recipe: casts and windows
   std::uint64_t salt = 0;                // hash of further attributes (indices, literals are hashed here already)

@@ -5,6 +5,7 @@
 #include "array/negotiate.hpp"
 #include "array/place.hpp"
 #include "array/recent.hpp"
+#include "array/rehearsal.hpp"
 #include "array/run.hpp"
 #include "meshwise/base/hash.hpp"
 #include "meshwise/runtime/environment.hpp"
@@ -145,6 +146,7 @@ std::shared_ptr<const MovePlan> plan_of(const Request& request, std::span<const 
 
 Array dispatch_moves(const Request& request, std::span<const RegionMove> moves, const Scalar& fill) {
   const auto negotiated = negotiate(request);
+  if (rehearsing()) return rehearse_moves(request, moves, negotiated);
   if (negotiated.layout == nullptr && moves.size() == 1 && all_recipes(request) && covers_result(request, moves))
     return make_recipe_array(sliced_recipe(request, moves[0]));
 

@@ -8,6 +8,7 @@
 #include "array/dispatch.hpp"
 #include "array/negotiate.hpp"
 #include "array/place.hpp"
+#include "array/rehearsal.hpp"
 #include "meshwise/runtime/environment.hpp"
 #include "meshwise/runtime/watch.hpp"
 
@@ -134,16 +135,42 @@ End flat_end(const Mesh& mesh, const PartitionSpec& major, const std::vector<Gro
   return end;
 }
 
+/// A reshape's way: to runs of the flattened groups, from runs to runs, and from those.
+struct RunsWay {
+  NamedSharding from, to;
+  Movement movement;
+};
+
+RunsWay runs_way(const Array& x, const Sharding& source, const Sharding& target, const Shape& shape, const std::vector<Group>& groups) {
+  const auto& mesh = target.mesh();
+  const NamedSharding from(mesh, major_spec(source.spec(), groups, &Group::from, x.ndim()));
+  const NamedSharding to(mesh, major_spec(target.spec(), groups, &Group::to, shape.ndim()));
+  Movement movement{flat_end(mesh, from.spec(), groups, &Group::from, x.shape()), flat_end(mesh, to.spec(), groups, &Group::to, shape), {}};
+  movement.extent = movement.target.shape;
+  return {from, to, std::move(movement)};
+}
+
+Array rehearse_reshape(const Request& request, const Negotiated& negotiated) {
+  const auto& x = *request.operands[0].array();
+  std::int64_t bytes = 0;
+  if (negotiated.layout != nullptr && request.shape.num_elements() > 0) {
+    const auto &source = x.sharding(), &target = negotiated.layout->result;
+    const auto groups = groups_of(x.shape(), request.shape);
+    if (!stays_local(groups, source, x.shape(), target, request.shape)) {
+      const auto way = runs_way(x, source, target, request.shape, groups);
+      bytes = bytes_between_devices(way.movement, x.itemsize()) +
+              (elements_brought(x.shape(), source, way.from) + elements_brought(request.shape, way.to, target)) * x.itemsize();
+    }
+  }
+  return rehearse_counted(request, negotiated, "x to its place", bytes);
+}
+
 std::vector<LocalShard> move_runs(const Array& x, const Sharding& source, const Sharding& target, const Shape& shape, const Ticket& ticket) {
   const auto groups = groups_of(x.shape(), shape);
-  const auto& mesh = target.mesh();
   if (stays_local(groups, source, x.shape(), target, shape)) return reread(bring(x, source, ticket), target, shape);
 
-  const NamedSharding runs_from(mesh, major_spec(source.spec(), groups, &Group::from, x.ndim()));
-  const NamedSharding runs_to(mesh, major_spec(target.spec(), groups, &Group::to, shape.ndim()));
+  const auto [runs_from, runs_to, movement] = runs_way(x, source, target, shape, groups);
   auto old_blocks = bring(x, runs_from, ticket);
-  Movement movement{flat_end(mesh, runs_from.spec(), groups, &Group::from, x.shape()), flat_end(mesh, runs_to.spec(), groups, &Group::to, shape), {}};
-  movement.extent = movement.target.shape;
   std::vector<LocalShard> flat;
   for (auto& block : old_blocks) flat.push_back({block.position, block.data.reshaped(movement.source.box_at(block.position).shape())});
   const MoveJob job{movement, flat};
@@ -156,6 +183,7 @@ std::vector<LocalShard> move_runs(const Array& x, const Sharding& source, const 
 
 Array dispatch_reshape(const Request& request) {
   const auto negotiated = negotiate(request);
+  if (rehearsing()) return rehearse_reshape(request, negotiated);
   const auto& x = *request.operands[0].array();
   if (negotiated.layout == nullptr) {
     if (all_recipes(request)) return make_recipe_array(x.state()->recipe.reshaped(request.shape));

@@ -7,6 +7,7 @@
 #include "array/call.hpp"
 #include "array/move.hpp"
 #include "array/recent.hpp"
+#include "meshwise/runtime/node.hpp"
 
 namespace meshwise::detail {
 
@@ -74,6 +75,12 @@ AxisSplit split_over(const Mesh& mesh, const std::vector<std::string>& axes) {
   return out;
 }
 
+bool names_axis(const PartitionSpec& spec, const std::string& axis) {
+  return std::any_of(spec.entries().begin(), spec.entries().end(), [&](const SpecEntry& entry) {
+    return std::find(entry.axes().begin(), entry.axes().end(), axis) != entry.axes().end();
+  });
+}
+
 /// `spec` on the mesh; one of the shardings at hand where it says the same.
 Sharding on_mesh(const Mesh& mesh, const PartitionSpec& spec, const Sharding& like, const Sharding& result) {
   if (like.mesh() == mesh && like.spec() == spec) return like;
@@ -95,11 +102,50 @@ std::string items_text(const std::vector<IndexItem>& items) {
   return text + "] on ";
 }
 
+/// The axis of `letter` in each term of the subscripts, the result last; -1 where it has none, or another length (it is broadcast there).
+std::vector<std::int64_t> axes_of_letter(const Request& request, std::span<const OperandType> types, char letter) {
+  std::vector<std::int64_t> axes(1, -1);
+  std::int64_t at = 0, length = 1;
+  for (const char c : request.attributes.subscripts) {
+    if (c == letter) {
+      axes.back() = at;
+      if (axes.size() <= types.size()) length = std::max(length, types[axes.size() - 1].shape[at]);
+    }
+    if (c == ',' || c == '>') axes.push_back(-1);
+    at = c == ',' || c == '>' ? 0 : at + 1;
+  }
+  for (std::size_t i = 0; i < types.size(); ++i)
+    if (axes[i] >= 0 && types[i].shape[axes[i]] != length) axes[i] = -1;
+  return axes;
+}
+
+/// How a contraction is computed, and in how many steps.
+LocalForm contraction_form(const Request& request, const Mesh& mesh, const Sharding& result, std::span<const OperandType> types, Computation& out) {
+  const auto& attributes = request.attributes;
+  const auto best = contraction_strategies(mesh, attributes, types, request.shape, result.spec()).front();
+  out.repeats = best.repeats;
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    const auto* x = request.operands[i].array();
+    out.windows.push_back(x != nullptr && x->committed() && x->sharding().mesh() == mesh && best.operand_bytes[i] == 0);
+  }
+  if (request.accumulate) out.panels = choose_panels(mesh, attributes, types, request.shape, result.spec(), best, topology());
+  if (out.panels.count > 1) {
+    out.panel_axes = axes_of_letter(request, types, out.panels.letter);
+    out.panel_of_result = out.panel_axes.back();
+  }
+  return best.form;
+}
+
 Computation computation_of(const Request& request, const Mesh& mesh, const Sharding& result, std::span<const OperandType> types) {
-  const auto form = local_form(mesh, request.rule, request.attributes, types, request.shape, result.spec());
-  Computation out{on_mesh(mesh, form.computed, result, result)};
-  out.in_place = out.computed.is_equivalent_to(result, request.shape.ndim());
-  out.partial = split_over(mesh, form.partial_axes);
+  Computation out{result, result};
+  const auto form = request.rule == LayoutRule::contract ? contraction_form(request, mesh, result, types, out)
+                                                         : local_form(mesh, request.rule, request.attributes, types, request.shape, result.spec());
+  out.computed = on_mesh(mesh, form.computed, result, result);
+  out.combined = on_mesh(mesh, form.combined, out.computed, result);
+  out.in_place = out.combined.is_equivalent_to(result, request.shape.ndim());
+  for (const auto& axis : form.partial_axes) (names_axis(form.combined, axis) ? out.scattered_axes : out.summed_axes).push_back(axis);
+  out.scattered = split_over(mesh, out.scattered_axes);
+  out.summed = split_over(mesh, out.summed_axes);
   for (std::size_t i = 0; i < request.operands.size(); ++i) {
     const auto* x = request.operands[i].array();
     if (x == nullptr) out.operands.emplace_back();
@@ -126,7 +172,7 @@ std::uint64_t hash_layout(const Request& request) {
   std::uint64_t h = mix(hash_shape(request.shape), static_cast<std::uint64_t>(request.rule));
   const auto& a = request.attributes;
   for (const auto axis : a.axes) h = mix(h, axis);
-  h = mix(h, hash_text(a.subscripts) + (a.keepdims ? 1 : 0));
+  h = mix(h, hash_text(a.subscripts) + (a.keepdims ? 1 : 0) + (a.in_order ? 2 : 0));
   for (const auto& item : a.items)
     for (const auto n : {static_cast<std::int64_t>(item.kind), item.start, item.stop, item.step}) h = mix(h, n);
   if (a.out_spec)

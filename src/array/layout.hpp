@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "array/dispatch.hpp"
+#include "meshwise/plan/contraction.hpp"
 
 namespace meshwise::detail {
 
@@ -19,11 +20,18 @@ struct Computation {
     std::vector<Index> operand_boxes{};  // empty for a literal
     std::size_t twin = 0;                // the first device of this rank with these boxes: itself, or one whose block it shares
   };
-  Sharding computed;                               // where the kernel's results lie: the result's, or what is brought there afterwards
-  bool in_place = false;                           // computed is as good as the result's
+  Sharding computed;                               // where the kernel's outcomes lie
+  Sharding combined;                               // where their sums are left: the result's, or what is brought there afterwards
+  bool in_place = false;                           // combined is as good as the result's
   std::vector<std::optional<Sharding>> operands{}; // where the kernel wants each operand; absent for literals
-  AxisSplit partial{};                             // the mesh axes that the results are partial over
+  std::vector<bool> windows{};                     // of a contraction's operands: every device has what it wants of it in its own block
+  AxisSplit scattered{}, summed{};                 // the mesh axes that outcomes are partial over: sums are left split, or whole, over them
+  std::vector<std::string> scattered_axes{}, summed_axes{};
+  std::int64_t repeats = 1;                        // devices that compute the same product of a contraction
   std::vector<OnDevice> devices{};
+  Panels panels{};                                 // in how many steps
+  std::vector<std::int64_t> panel_axes{};          // of each operand, the axis that is taken in panels; -1: none
+  std::int64_t panel_of_result = -1;               // the result's; -1: panels are added up
 };
 
 struct Layout {

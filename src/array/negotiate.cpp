@@ -128,7 +128,8 @@ Negotiated negotiate(const Request& request) {
     if (other == 0 && !(sharding(i).devices() == sharding(committed[0]).devices())) other = i;
 
   Negotiated out;
-  if (committed.empty()) out.ticket = enter_world_call(call);
+  if (rehearsing()) check_running("explain");
+  else if (committed.empty()) out.ticket = enter_world_call(call);
   else if (other == 0) out.ticket = enter_call(call, {&sharding(committed[0]).devices()});
   else out.ticket = enter_call(call, {&sharding(committed[0]).devices(), &sharding(other).devices()});
   for (std::size_t i = 0; i < request.operands.size(); ++i)

@@ -88,8 +88,10 @@ Array contract(const char* name, Letters& letters, std::span<const std::string> 
   request.operands = operands;
   request.dtype = work;
   request.kernel = [&](std::span<const LocalArray> inputs, const KernelContext&) { return run_contract(subscripts, work, inputs); };
+  request.accumulate = [&](std::span<const LocalArray> inputs, LocalArray& sums) { add_contract(subscripts, work, inputs, sums); };
   Reduction reduction;
   reduction.combine = contraction_merge(contraction_accumulator(work));
+  reduction.partials = contraction_accumulator(work);
   if (contraction_accumulator(work) != work) reduction.finish = [work](const LocalArray& sums) { return run_astype(sums, work); };
   request.reduction = std::move(reduction);
   return dispatch(request);

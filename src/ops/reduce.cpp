@@ -92,6 +92,7 @@ Array reduce(const ReduceOp& op, const Array& x, const Reduced& how) {
   };
   detail::Reduction reduction;
   reduction.combine = op.slot(x.dtype()).merge;
+  reduction.partials = op.slot(x.dtype()).accumulator;
   if (op.keeps_position) {
     reduction.finish = [dtype = request.dtype](const LocalArray& partials) { return detail::finish_positions(partials, dtype); };
   } else if (op.result == ReduceResult::same && is_floating(x.dtype())) {

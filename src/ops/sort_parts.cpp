@@ -8,6 +8,7 @@
 
 #include "array/move.hpp"
 #include "array/negotiate.hpp"
+#include "array/rehearsal.hpp"
 #include "meshwise/runtime/collectives.hpp"
 #include "meshwise/runtime/environment.hpp"
 #include "meshwise/runtime/transport.hpp"
@@ -229,6 +230,10 @@ class SortedParts {
 
 Array sort_parts(const Request& request, bool descending, bool want_places) {
   const auto negotiated = negotiate(request);
+  if (rehearsing()) {
+    const auto& x = *request.operands[0].array();
+    return rehearse_counted(request, negotiated, "each element to where its value belongs, at most", x.size() * (x.itemsize() + (want_places ? static_cast<std::int64_t>(itemsize(request.dtype)) : 0)));
+  }
   describe(negotiated.ticket, negotiated.layout->words);
   Array result;
   run_local_part(request.operation, [&] { result = SortedParts(request, negotiated, descending, want_places).run(); });

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "meshwise/base/error.hpp"
+#include "meshwise/plan/contraction.hpp"
 #include "plan/entries.hpp"
 
 namespace meshwise {
@@ -65,68 +66,6 @@ Form reduce(const Task& task) {
     form.partial += own;
   }
   form.operands.resize(task.operands.size(), form.operands[0]);  // elements that are reduced with x's lie beside them
-  return form;
-}
-
-// True where the letter stands once in the term and its axis is not broadcast.
-bool is_plain(const Task& task, const Subscripts& subscripts, std::size_t i, char letter, std::int64_t length) {
-  const auto& term = subscripts.terms[i];
-  const auto first = term.find(letter);
-  return term.find(letter, first + 1) == std::string::npos &&
-         task.operands[i].shape[static_cast<std::int64_t>(first)] == length;
-}
-
-std::int64_t length_of(const Task& task, const Subscripts& subscripts, char letter) {
-  std::int64_t length = 1;
-  for (std::size_t i = 0; i < subscripts.terms.size(); ++i)
-    for (std::size_t d = 0; d < subscripts.terms[i].size(); ++d)
-      if (const auto n = task.operands[i].shape[static_cast<std::int64_t>(d)]; subscripts.terms[i][d] == letter && n != 1) length = n;
-  return length;
-}
-
-Form contract(const Task& task) {
-  const auto subscripts = Subscripts::parse(task.attributes.subscripts, task.operands.size());
-  const auto& terms = subscripts.terms;
-  Form form{{}, task.wanted, {}};
-  for (const auto& own : task.own) form.operands.emplace_back(own.size());
-  Entry used;
-  for (std::size_t k = 0; k < subscripts.result.size(); ++k) {
-    const char letter = subscripts.result[k];
-    const auto length = length_of(task, subscripts, letter);
-    for (std::size_t i = 0; i < terms.size(); ++i) {
-      const auto axis = terms[i].find(letter);
-      if (axis == std::string::npos) continue;
-      // A diagonal is computed whole; where the axis is broadcast, the one element serves every part.
-      if (terms[i].find(letter, axis + 1) != std::string::npos) form.computed[k].clear();
-      else if (is_plain(task, subscripts, i, letter, length)) form.operands[i][axis] = task.wanted[k];
-    }
-    if (form.computed[k].empty())
-      for (std::size_t i = 0; i < terms.size(); ++i)
-        if (const auto axis = terms[i].find(letter); axis != std::string::npos) form.operands[i][axis].clear();
-    used += form.computed[k];
-  }
-  std::string done = subscripts.result;
-  for (const auto& term : terms)
-    for (const char letter : term) {
-      if (done.find(letter) != std::string::npos) continue;
-      done.push_back(letter);
-      const auto length = length_of(task, subscripts, letter);
-      const Entry* entry = nullptr;
-      bool alike = true;
-      for (std::size_t i = 0; i < terms.size(); ++i) {
-        const auto axis = terms[i].find(letter);
-        if (axis == std::string::npos) continue;
-        const auto& own = task.own[i][axis];
-        alike = alike && is_plain(task, subscripts, i, letter, length) && (!entry || *entry == own);
-        entry = &own;
-      }
-      // Two contracted letters over one mesh axis would only meet on its diagonal.
-      if (!alike || share_an_axis(*entry, used)) continue;
-      for (std::size_t i = 0; i < terms.size(); ++i)
-        if (const auto axis = terms[i].find(letter); axis != std::string::npos) form.operands[i][axis] = *entry;
-      form.partial += *entry;
-      used += *entry;
-    }
   return form;
 }
 
@@ -203,7 +142,6 @@ Form form_of(const Task& task) {
   switch (task.rule) {
     case LayoutRule::reduce:
     case LayoutRule::arg_reduce: return reduce(task);
-    case LayoutRule::contract: return contract(task);
     case LayoutRule::transpose: return transpose(task);
     case LayoutRule::expand_dims: return expand_dims(task);
     case LayoutRule::squeeze: return squeeze(task);
@@ -248,9 +186,10 @@ LocalForm local_form(const Mesh& mesh, LayoutRule rule, const Attributes& attrib
                            rule == LayoutRule::clip;
   if (elementwise && std::ranges::all_of(operands, [&](const OperandType& x) { return x.shape == result && x.spec == result_spec; })) {
     out.operands.assign(operands.size(), result_spec);
-    out.computed = result_spec;
+    out.computed = out.combined = result_spec;
     return out;
   }
+  if (rule == LayoutRule::contract) return contraction_strategies(mesh, attributes, operands, result, result_spec).front().form;
   detail::Task task{mesh, rule, attributes, operands, result};
   for (const auto& x : operands) task.own.push_back(detail::read_spec(mesh, x.spec, x.shape.ndim()));
   task.wanted = detail::read_spec(mesh, result_spec, result.ndim());
@@ -258,6 +197,7 @@ LocalForm local_form(const Mesh& mesh, LayoutRule rule, const Attributes& attrib
   for (std::size_t i = 0; i < operands.size(); ++i)
     out.operands.push_back(form.operands[i] == task.own[i] ? operands[i].spec : detail::write_short(mesh, form.operands[i]));
   out.computed = form.computed == task.wanted ? result_spec : detail::write_short(mesh, form.computed);
+  out.combined = out.computed;
   std::ranges::sort(form.partial);
   for (const auto axis : form.partial) out.partial_axes.push_back(mesh.axis_names()[axis]);
   return out;

@@ -13,7 +13,11 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return -floor_div(-a, b)
 }  // namespace
 
 Range CutAxis::elements(std::int64_t p) const {
-  const auto range = part(p, split->parts, units);
+  auto range = part(p, split->parts, units);
+  if (panels > 1) {
+    const auto within = part(panel, panels, range.size());
+    range = {range.start + within.start, range.start + within.stop};
+  }
   return {range.start * unit, range.stop * unit};
 }
 

@@ -16,12 +16,13 @@ struct CutAxis {
   const AxisSplit* split = nullptr;
   std::int64_t units = 0, unit = 1;
   std::int64_t start = 0, step = 1, extent = 0;
+  std::int64_t panel = 0, panels = 1;  // of each part only that one is wanted
 
   /// Local. The elements of a part.
   Range elements(std::int64_t part) const;
   /// Local. The coordinates whose elements lie in a part; with a step they may be none, though the part has elements.
   Range coordinates(std::int64_t part) const;
-  /// Local. The part that has the element of a coordinate.
+  /// Local. The part that has the element of a coordinate, be it in the panel or not.
   std::int64_t part_at(std::int64_t coordinate) const;
   /// Local. How far the devices of a part stand, in list positions, from those of part 0.
   std::int64_t offset(std::int64_t part) const;

@@ -66,4 +66,19 @@ PlanCost total_cost(const Movement& movement, const Topology& topology, std::siz
   return cost;
 }
 
+std::int64_t elements_brought(const Shape& shape, const Sharding& from, const Sharding& to) {
+  std::int64_t brought = 0;
+  for (std::int64_t position = 0; position < to.devices().size(); ++position) {
+    const auto want = to.index_at(shape, position);
+    const auto own = from.devices().position_of(to.devices().id(position));
+    std::int64_t held = own ? 1 : 0;
+    if (own) {
+      const auto have = from.index_at(shape, *own);
+      for (std::int64_t d = 0; d < shape.ndim(); ++d) held *= std::max<std::int64_t>(intersect(want[d], have[d]).size(), 0);
+    }
+    brought += want.num_elements() - held;
+  }
+  return brought;
+}
+
 }  // namespace meshwise

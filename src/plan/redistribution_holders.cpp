@@ -19,7 +19,12 @@ std::int64_t unit_of(const End& end, std::int64_t axis) { return std::max<std::i
 
 detail::CutAxis cut(const End& end, AxisView view, std::int64_t extent) {
   const auto unit = unit_of(end, view.axis);
-  return {&end.sharding.split(view.axis), end.shape[view.axis] / unit, unit, view.start, view.step, extent};
+  detail::CutAxis out{&end.sharding.split(view.axis), end.shape[view.axis] / unit, unit, view.start, view.step, extent};
+  if (end.panel && end.panel->axis == view.axis) {
+    out.panel = end.panel->number;
+    out.panels = end.panel->of;
+  }
+  return out;
 }
 
 [[noreturn]] void refuse(const End& end, const char* side, const std::string& what) {

@@ -9,6 +9,7 @@
 
 #include "meshwise/base/error.hpp"
 #include "meshwise/runtime/watch.hpp"
+#include "runtime/group_exchange.hpp"
 #include "runtime/runtime.hpp"
 #include "runtime/waiting.hpp"
 
@@ -17,30 +18,6 @@ namespace {
 
 constexpr std::size_t small_limit = std::size_t{32} << 10;  // up to here one all-gather is quicker than two exchanges of slices
 constexpr std::size_t gather_limit = std::size_t{256} << 10;
-
-StridedBox dense(std::byte* base, std::int64_t bytes, const Block* block = nullptr) { return {base, {bytes}, {1}, 1, block}; }
-
-// Where each device of the group is: its process's place, and its place among that process's devices.
-struct Members {
-  std::vector<int> ranks;
-  std::vector<std::size_t> process, local;  // per device
-  std::vector<std::size_t> devices;         // per process: how many
-  std::size_t most = 0;
-};
-
-Members members_of(std::span<const Device> group) {
-  Members m;
-  m.ranks = ranks_of(group);
-  m.devices.assign(m.ranks.size(), 0);
-  for (const Device& device : group) {
-    const auto process =
-        static_cast<std::size_t>(std::find(m.ranks.begin(), m.ranks.end(), static_cast<int>(device.rank)) - m.ranks.begin());
-    m.process.push_back(process);
-    m.local.push_back(m.devices[process]++);
-    m.most = std::max(m.most, m.devices[process]);
-  }
-  return m;
-}
 
 // acc = block of device 0 (+) block of device 1 (+) ...: the group's order, whoever owns the blocks. In tiles that stay in the nearest cache: each block is
 // read once, and the result written once.
@@ -67,33 +44,11 @@ void reduce_small(const Members& m, Group& group, std::span<const LocalPart> min
   for (const auto& part : mine) std::memcpy(part.data, result.data(), bytes);
 }
 
-using BoxesOf = std::vector<std::vector<StridedBox>>;  // by process of the group
-
 /// Memory of a block, also of another rank's, to write to.
 std::byte* writable(const Block& block) {
   std::byte* const at = runtime().engine.node.store->arena().writable(block.location());
   if (!at) throw OutOfMemoryError("the memory of another rank of the node can't be mapped");
   return at;
-}
-
-StridedBox lent(std::byte* at, std::int64_t length, const Block* block) {
-  auto box = dense(at, length, block);
-  box.passing = Passing::lend;
-  return box;
-}
-
-/// Sends boxes to and receives some from each other process, and waits. The transfer has the blocks that were lent, in the processes' order.
-std::shared_ptr<Transfer> exchange(const Members& m, std::size_t me, std::uint32_t phase, BoxesOf&& to, BoxesOf&& from,
-                                   std::vector<std::shared_ptr<Block>> keep, const Ticket& ticket) {
-  std::vector<Exchange> sends, receives;
-  for (std::size_t p = 0; p < m.ranks.size(); ++p) {
-    if (p == me) continue;
-    sends.push_back({m.ranks[p], std::move(to[p])});
-    receives.push_back({m.ranks[p], std::move(from[p])});
-  }
-  auto transfer = post_phase(ticket, phase, std::move(sends), std::move(receives), std::move(keep));
-  if (transfer) transfer->wait();
-  return transfer;
 }
 
 /// For each process the first of them on its node: that one keeps the result's block, and lends it to the others there.
@@ -131,11 +86,11 @@ std::shared_ptr<Block> reduce_by_slices(const Members& m, std::size_t me, std::s
     }
     auto* const at = gathered->data() + static_cast<std::int64_t>(d) * own_bytes;
     parts[d] = at;
-    from[m.process[d]].push_back(dense(at, own_bytes, gathered.get()));
+    from[m.process[d]].push_back(dense_bytes(at, own_bytes, gathered.get()));
   }
   for (std::size_t p = 0; p < m.ranks.size(); ++p)
-    for (const auto& each : mine) to[p].push_back(dense(each.data + slice(p).start * size, slice(p).size() * size, each.block));
-  exchange(m, me, 1, std::move(to), std::move(from), {gathered}, ticket);
+    for (const auto& each : mine) to[p].push_back(dense_bytes(each.data + slice(p).start * size, slice(p).size() * size, each.block));
+  exchange_with_all(m, me, 1, std::move(to), std::move(from), {gathered}, ticket);
   if (own_bytes > 0) combine_in_order(parts.size(), result->data(), own.size(), itemsize, combine, [&](std::size_t d) { return parts[d]; });
   // Where it is no new block, a slice of this process's own is overwritten only with what its owner made of it: by then the owner has read it.
   auto* const at = whole ? whole->data() : mine[0].data;
@@ -143,15 +98,15 @@ std::shared_ptr<Block> reduce_by_slices(const Members& m, std::size_t me, std::s
   if (keeps) std::memcpy(at + own.start * size, result->data(), static_cast<std::size_t>(own_bytes));
   BoxesOf back_to(m.ranks.size()), back_from(m.ranks.size());
   for (std::size_t p = 0; p < m.ranks.size(); ++p) {
-    if (keepers[p] == p) back_to[p] = {dense(result->data(), own_bytes, result.get())};
-    if (keeps) back_from[p] = {dense(at + slice(p).start * size, slice(p).size() * size, block)};
+    if (keepers[p] == p) back_to[p] = {dense_bytes(result->data(), own_bytes, result.get())};
+    if (keeps) back_from[p] = {dense_bytes(at + slice(p).start * size, slice(p).size() * size, block)};
     if (p != me && keepers[p] == me) {
-      back_to[p] = {lent(at, bytes, block)};
+      back_to[p] = {lent_bytes(at, bytes, block)};
       back_to[p].back().fresh = true;
     }
   }
-  if (!keeps) back_from[keepers[me]] = {lent(nullptr, bytes, nullptr)};
-  const auto transfer = exchange(m, me, 2, std::move(back_to), std::move(back_from), {result, whole}, ticket);
+  if (!keeps) back_from[keepers[me]] = {lent_bytes(nullptr, bytes, nullptr)};
+  const auto transfer = exchange_with_all(m, me, 2, std::move(back_to), std::move(back_from), {result, whole}, ticket);
   if (!keeps) return transfer->adopted().front().block;
   if (!whole)
     for (std::size_t k = 1; k < mine.size(); ++k) std::memcpy(mine[k].data, mine[0].data, static_cast<std::size_t>(bytes));
@@ -174,18 +129,18 @@ std::shared_ptr<Block> reduce_on_node(const Members& m, std::size_t me, std::spa
     });
   BoxesOf to(m.ranks.size()), from(m.ranks.size());
   for (std::size_t p = 0; p < m.ranks.size(); ++p) {
-    for (const auto& each : mine) to[p].push_back(lent(each.data, bytes, each.block));
-    for (std::size_t k = 0; k < m.devices[p]; ++k) from[p].push_back(lent(nullptr, bytes, nullptr));
+    for (const auto& each : mine) to[p].push_back(lent_bytes(each.data, bytes, each.block));
+    for (std::size_t k = 0; k < m.devices[p]; ++k) from[p].push_back(lent_bytes(nullptr, bytes, nullptr));
     if (me == 0) {
-      to[p].push_back(lent(result->data(), bytes, result.get()));
-      to[p].push_back(lent(counter->data(), sizeof(Written), counter.get()));
+      to[p].push_back(lent_bytes(result->data(), bytes, result.get()));
+      to[p].push_back(lent_bytes(counter->data(), sizeof(Written), counter.get()));
     }
   }
   if (me != 0) {
-    from[0].push_back(lent(nullptr, bytes, nullptr));
-    from[0].push_back(lent(nullptr, sizeof(Written), nullptr));
+    from[0].push_back(lent_bytes(nullptr, bytes, nullptr));
+    from[0].push_back(lent_bytes(nullptr, sizeof(Written), nullptr));
   }
-  const auto transfer = exchange(m, me, 1, std::move(to), std::move(from), {}, ticket);
+  const auto transfer = exchange_with_all(m, me, 1, std::move(to), std::move(from), {}, ticket);
   std::vector<std::vector<const std::byte*>> blocks(m.ranks.size());  // by process
   auto next = transfer->adopted().begin();
   const auto address = [](const Adopted& block) { return block.block->data() + block.offset; };
@@ -228,8 +183,8 @@ std::shared_ptr<Block> all_reduce(std::span<const Device> group, std::span<const
     reduce_small(m, find_group(m.ranks, ticket), mine, count, itemsize, combine, ticket);
     return nullptr;
   }
-  const auto me = static_cast<std::size_t>(std::find(m.ranks.begin(), m.ranks.end(), runtime().rank) - m.ranks.begin());
-  if (std::all_of(m.ranks.begin(), m.ranks.end(), [](int rank) { return rank == runtime().rank || lends_blocks_to(rank); }))
+  const auto me = m.own();
+  if (m.all_lend_blocks())
     return reduce_on_node(m, me, mine, count, itemsize, combine, ticket);
   return reduce_by_slices(m, me, mine, count, itemsize, combine, ticket);
 }
@@ -246,8 +201,8 @@ void all_gather(const DeviceList& list, const void* mine, std::size_t bytes, voi
       std::memcpy(all + k * bytes, mine, bytes);
       continue;
     }
-    sends.push_back({ranks[k], {dense(own, length)}});
-    receives.push_back({ranks[k], {dense(all + k * bytes, length)}});
+    sends.push_back({ranks[k], {dense_bytes(own, length)}});
+    receives.push_back({ranks[k], {dense_bytes(all + k * bytes, length)}});
   }
   if (const auto transfer = post_phase(ticket, 1, std::move(sends), std::move(receives), {})) transfer->wait();
 }

@@ -56,12 +56,22 @@ void lockstep(const std::vector<int>& ranks, const Ticket& ticket) {
 
 }  // namespace
 
+namespace {
+int rehearsals = 0;
+}
+
+RehearsalScope::RehearsalScope() { ++rehearsals; }
+RehearsalScope::~RehearsalScope() { --rehearsals; }
+bool rehearsing() { return rehearsals > 0; }
+
 // A rank that is only in one of a move's two lists cannot know how far the other list's sequence is. So a move has a third sequence, that
 // of the ordered
 // pair of lists, which every rank in either list can count; its position and history are what the move's messages carry.
 Ticket enter_call(const Call& call, std::initializer_list<const DeviceList*> lists) {
   Runtime& r = runtime();
   check_entry(r, call.operation);
+  if (rehearsing())
+    throw Error(fmt::format("explain: {} needs values, or moves what explain() does not follow: call it outside, and explain what depends on its result", call.operation));
   r.failure.raise();
   r.agreements.raise();
   delay(r);

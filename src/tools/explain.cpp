@@ -1,5 +1,7 @@
 #include "meshwise/tools/explain.hpp"
 
+#include "array/rehearsal.hpp"
+#include "base/bytes_text.hpp"
 #include "meshwise/base/error.hpp"
 #include "meshwise/plan/propagation.hpp"
 #include "meshwise/runtime/node.hpp"
@@ -23,5 +25,18 @@ PlanReport plan_report(const Array& x, const Sharding& target, PutOptions option
 }
 
 std::string explain(const Array& x, const Sharding& target, PutOptions options) { return to_string(plan_report(x, target, options)); }
+
+std::string detail::explain_calls(const std::function<void()>& program) {
+  Rehearsal rehearsal;
+  program();
+  std::string text;
+  std::int64_t bytes = 0;
+  for (const auto& call : rehearsal.calls()) {
+    text += call.head + '\n';
+    for (const auto& step : call.steps) text += "  " + step + '\n';
+    bytes += call.bytes;
+  }
+  return text + (bytes == 0 ? "nothing moves\n" : bytes_text(static_cast<double>(bytes)) + " move in all, every device counted as a process\n");
+}
 
 }  // namespace meshwise

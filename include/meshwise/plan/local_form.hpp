@@ -18,6 +18,7 @@ struct LocalForm {
   std::vector<PartitionSpec> operands{};   // an operand that need not move has its own spec object
   PartitionSpec computed{};                // the result's own spec object where the kernel already produces it
   std::vector<std::string> partial_axes{}; // mesh axes over which the outcomes are parts to be combined, in mesh order
+  PartitionSpec combined{};                // what they are combined to: `computed`, or split over some of the partial axes as well (a reduce-scatter)
 };
 
 /// Local. Whether the rule has a local form. The others (concatenate, stack, reshape, slices, x[...], pad, flip, updates, reshard) are
@@ -29,8 +30,7 @@ bool has_local_form(LayoutRule rule);
 ///
 /// elementwise, where, clip, broadcast_to: an operand's axis lies as the result's axis, or whole where it is broadcast.
 /// reduce, arg_reduce: kept axes lie as the result's; reduced axes keep the operand's own entries, and are partial over them.
-/// contract: letters of the result lie as the result's; a contracted letter stays split where every operand that has it splits it
-/// alike over mesh axes that nothing else uses, and is partial over them; else it is whole.
+/// contract: the form that moves the fewest bytes (contraction.hpp).
 /// take, take_along_axis: the gathered axis is whole. worked_axis, tile: the worked axis is whole in `computed` too. blockwise: operand 0 where it lies,
 /// the others whole on the axes and beside it elsewhere. at_set: operand 0 where it lies, updates and indices whole.
 /// Throws: Error for a rule without a local form.

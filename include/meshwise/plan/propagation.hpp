@@ -59,6 +59,7 @@ struct Attributes {
   std::string subscripts{};
   std::vector<IndexItem> items{};    // getitem, slices: one per operand axis (plus new axes)
   std::optional<PartitionSpec> out_spec{};
+  bool in_order = false;             // contract: sums run over whole contracted axes, in their order
   friend bool operator==(const Attributes&, const Attributes&) = default;
 };
 

@@ -5,6 +5,7 @@
 // pieces the device touches. There is no global table, no communication and no scan over devices. Read this file first.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,11 @@ struct AxisView {
   friend bool operator==(const AxisView&, const AxisView&) = default;
 };
 
+/// Local. The part `number` of `of` of whatever each device has of array axis `axis`: one step of a movement that is made in several.
+struct Panel {
+  std::int64_t axis = 0, number = 0, of = 1;
+};
+
 /// Local. One end of a movement: an array's placement, and how the movement's axes lie in it.
 ///
 /// `unit[a]` (1 if empty) makes axis a of length n a run of n/unit[a] equal units that are never cut: its part t of K is
@@ -34,8 +40,9 @@ struct End {
   std::vector<AxisView> views{};      // one per movement axis; empty: axis d is the array's axis d
   std::vector<std::int64_t> unit{};   // one per array axis; empty: all 1
   std::vector<std::int64_t> fixed{};  // one per array axis, used where no view names the axis; empty: all 0
+  std::optional<Panel> panel{};       // a target's: each device wants that panel of its box alone. A source's: nothing else is there, and both ends cut the axis alike
 
-  /// Local. The box of the array that the device at that position of the mesh's list holds (units applied).
+  /// Local. The box of the array that the device at that position of the mesh's list holds (units and panel applied).
   Index box_at(std::int64_t position) const;
 };
 
@@ -98,6 +105,9 @@ struct PlanCost {
 PlanCost cost_of(const DevicePlan& plan, std::size_t itemsize);
 /// Local. The cost over all devices; O(devices and pieces).
 PlanCost total_cost(const Movement& movement, const Topology& topology, std::size_t itemsize);
+
+/// Local. Elements of an array of `shape` that devices of `to` want and do not hold under `from` themselves, all devices together.
+std::int64_t elements_brought(const Shape& shape, const Sharding& from, const Sharding& to);
 
 /// Local. The whole plan as text, one line a piece: `device 0 <- 3 [0:2, 8:16] send`.
 std::string to_string(const Movement& movement, const Topology& topology);

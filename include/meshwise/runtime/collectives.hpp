@@ -31,6 +31,11 @@ struct LocalPart {
 [[nodiscard]] std::shared_ptr<Block> all_reduce(std::span<const Device> group, std::span<const LocalPart> mine, std::int64_t count, std::size_t itemsize, const Combine& combine,
                 const Ticket& ticket);
 
+/// Collective over the group's processes. Each device of `group` has a dense block of `shape` elements of `itemsize` bytes; device d gets the box boxes[d] of their
+/// combination, in the group's order, dense in its place of `results`. `mine` and `results` are of this process's devices of the group, in group order.
+void reduce_scatter(std::span<const Device> group, std::span<const LocalPart> mine, const Shape& shape, std::size_t itemsize, std::span<const Index> boxes,
+                    std::span<const LocalPart> results, const Combine& combine, const Ticket& ticket);
+
 /// Collective over the processes of `list` (each once, in order of first appearance). Gathers `bytes` bytes of each to all: `out` has processes * bytes.
 void all_gather(const DeviceList& list, const void* mine, std::size_t bytes, void* out, const Ticket& ticket);
 

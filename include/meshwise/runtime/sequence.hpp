@@ -38,6 +38,17 @@ struct Ticket {
 Ticket enter_call(const Call& call, std::initializer_list<const DeviceList*> lists);
 Ticket enter_world_call(const Call& call);
 
+/// Local. While it lives nothing runs: operations decide their layouts and say what they would move (array/rehearsal.hpp), and whatever would enter a call throws Error.
+class RehearsalScope {
+ public:
+  RehearsalScope();
+  ~RehearsalScope();
+  RehearsalScope(const RehearsalScope&) = delete;
+  RehearsalScope& operator=(const RehearsalScope&) = delete;
+};
+/// Local. A RehearsalScope lives.
+bool rehearsing();
+
 /// Local. Adds to what is said of a call in messages ("#12 device_put float32[8,16] DETAILS"); call it before posting any. May be empty.
 void describe(const Ticket& ticket, std::shared_ptr<const std::string> details);
 void describe(const Ticket& ticket, std::string details);

@@ -124,7 +124,7 @@ Matrices matrices(LocalArray x, std::size_t batch, std::size_t rows) {
   return m;
 }
 
-void multiply_batches(Dtype dtype, const Matrices& a, const Matrices& b, std::size_t batch, LocalArray& out) {
+void multiply_batches(Dtype dtype, const Matrices& a, const Matrices& b, std::size_t batch, LocalArray& out, bool add) {
   const auto width = static_cast<std::int64_t>(itemsize(dtype));
   const auto bytes = a.rows.length * b.columns.length * width;
   std::vector<std::int64_t> at(batch, 0);
@@ -132,7 +132,7 @@ void multiply_batches(Dtype dtype, const Matrices& a, const Matrices& b, std::si
   auto* target = out.data();
   while (true) {
     run_gemm(dtype, {a.array.data() + a_offset * width, a.rows.length, a.columns.length, a.rows.step, a.columns.step},
-             {b.array.data() + b_offset * width, b.rows.length, b.columns.length, b.rows.step, b.columns.step}, target);
+             {b.array.data() + b_offset * width, b.rows.length, b.columns.length, b.rows.step, b.columns.step}, target, add);
     target += bytes;
     auto axis = batch;
     while (true) {
@@ -149,8 +149,8 @@ void multiply_batches(Dtype dtype, const Matrices& a, const Matrices& b, std::si
   }
 }
 
-/// The product of two operands, with the letters of `result` in that order.
-Lettered product(const Lettered& x, const Lettered& y, const std::string& result, Dtype compute) {
+/// The product of two operands, with the letters of `result` in that order; added to `sums`, if they are given and can take it as it comes.
+Lettered product(const Lettered& x, const Lettered& y, const std::string& result, Dtype compute, LocalArray* sums = nullptr) {
   const auto own_a = unbroadcast(x, y), own_b = unbroadcast(y, x);
   const auto a = summed(own_a, own_b.letters, result, compute), b = summed(own_b, own_a.letters, result, compute);
   std::string batch, rows, columns, inner;
@@ -167,15 +167,16 @@ Lettered product(const Lettered& x, const Lettered& y, const std::string& result
   for (const char letter : order) shape.push_back(a.letters.find(letter) != std::string::npos ? a.length(letter) : b.length(letter));
   if (batch.size() == order.size() && inner.empty()) {
     const LocalArray both[] = {left.array, right.array};
-    LocalArray sums[] = {run_elementwise(op::multiply, compute, both, shape), LocalArray(Shape{}, compute)};
+    LocalArray terms[] = {run_elementwise(op::multiply, compute, both, shape), LocalArray(Shape{}, compute)};
     // A sum of one product is 0 + product: it has no -0.
-    Scalar(0).store(compute, sums[1].data());
-    return permuted({run_elementwise(op::add, compute, sums, shape), order}, result);
+    Scalar(0).store(compute, terms[1].data());
+    return permuted({run_elementwise(op::add, compute, terms, shape), order}, result);
   }
-  LocalArray out(shape, compute);
+  const bool add = sums != nullptr && order == result;
+  LocalArray out = add ? *sums : LocalArray(shape, compute);
   if (out.size() > 0)
     multiply_batches(compute, matrices(left.array, batch.size(), rows.size()), matrices(right.array, batch.size(), inner.size()),
-                     batch.size(), out);
+                     batch.size(), out, add);
   return permuted({out, order}, result);
 }
 
@@ -191,7 +192,7 @@ std::vector<std::string_view> terms_of(std::string_view text) {
 
 /// The common case, two matrices that need no preparation, straight to the product.
 bool run_two_matrices(const std::vector<std::string_view>& terms, const std::string& result, Dtype compute, std::span<const LocalArray> x,
-                      LocalArray& out) {
+                      LocalArray& out, bool add) {
   if (terms.size() != 2 || terms[0].size() != 2 || terms[1].size() != 2 || result.size() != 2) return false;
   if (x[0].dtype() != compute || x[1].dtype() != compute) return false;
   const std::size_t row = terms[0][0] == result[0] ? 0 : 1, column = terms[1][1] == result[1] ? 1 : 0;
@@ -200,9 +201,9 @@ bool run_two_matrices(const std::vector<std::string_view>& terms, const std::str
   if (inner == result[0] || inner == result[1] || result[0] == result[1]) return false;
   const auto length = [&](std::size_t i, std::size_t axis) { return x[i].shape()[static_cast<std::int64_t>(axis)]; };
   if (length(0, 1 - row) != length(1, 1 - column)) return false;
-  out = LocalArray({length(0, row), length(1, column)}, compute);
+  if (!add) out = LocalArray({length(0, row), length(1, column)}, compute);
   run_gemm(compute, {x[0].data(), length(0, row), length(0, 1 - row), x[0].strides()[row], x[0].strides()[1 - row]},
-           {x[1].data(), length(1, 1 - column), length(1, column), x[1].strides()[1 - column], x[1].strides()[column]}, out.data());
+           {x[1].data(), length(1, 1 - column), length(1, column), x[1].strides()[1 - column], x[1].strides()[column]}, out.data(), add);
   return true;
 }
 
@@ -210,12 +211,15 @@ bool run_two_matrices(const std::vector<std::string_view>& terms, const std::str
 
 Dtype contraction_accumulator(Dtype work) { return work == Dtype::float16 || work == Dtype::bfloat16 ? Dtype::float32 : work; }
 
-LocalArray run_contract(std::string_view subscripts, Dtype work, std::span<const LocalArray> operands) {
+namespace {
+
+/// The contraction; added to `sums`, if they are given and can take it as it comes (the array returned then is theirs).
+LocalArray contracted(std::string_view subscripts, Dtype work, std::span<const LocalArray> operands, LocalArray* sums) {
   const auto arrow = subscripts.find("->");
   const auto terms = terms_of(subscripts.substr(0, arrow));
   const std::string result(subscripts.substr(arrow + 2));
   const auto compute = contraction_accumulator(work);
-  if (LocalArray out; run_two_matrices(terms, result, compute, operands, out)) return out;
+  if (LocalArray out = sums != nullptr ? *sums : LocalArray(); run_two_matrices(terms, result, compute, operands, out, sums != nullptr)) return out;
   const auto operand = [&](std::size_t i) { return diagonal(run_astype(run_astype(operands[i], work), compute), terms[i]); };
   auto done = operand(0);
   if (operands.size() == 1) done = permuted(summed(done, {}, result, compute), result);
@@ -231,9 +235,20 @@ LocalArray run_contract(std::string_view subscripts, Dtype work, std::span<const
         if (needed && stay.find(letter) == std::string::npos) stay += letter;
       }
     }
-    done = product(done, next, stay, compute);
+    done = product(done, next, stay, compute, i + 1 == operands.size() ? sums : nullptr);
   }
   return done.array.contiguous();
+}
+
+}  // namespace
+
+LocalArray run_contract(std::string_view subscripts, Dtype work, std::span<const LocalArray> operands) {
+  return contracted(subscripts, work, operands, nullptr);
+}
+
+void add_contract(std::string_view subscripts, Dtype work, std::span<const LocalArray> operands, LocalArray& sums) {
+  const auto more = contracted(subscripts, work, operands, &sums);
+  if (more.data() != sums.data()) contraction_merge(sums.dtype())(sums.data(), more.data(), sums.size());
 }
 
 }  // namespace meshwise::detail

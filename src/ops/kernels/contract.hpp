@@ -17,8 +17,8 @@ struct MatrixView {
   std::int64_t row_step, column_step;
 };
 
-/// Local. out = a b, dense row-major (a.rows, b.columns). Floats by BLAS, in their own precision; integers wrap; bool is or of ands.
-void run_gemm(Dtype dtype, const MatrixView& a, const MatrixView& b, std::byte* out);
+/// Local. out = a b, or with `add` out += a b; dense row-major (a.rows, b.columns). Floats by BLAS, in their own precision; integers wrap; bool is or of ands.
+void run_gemm(Dtype dtype, const MatrixView& a, const MatrixView& b, std::byte* out, bool add = false);
 
 /// Local. What products of `work` elements are summed in: float32 for the 16-bit floats, else `work`.
 Dtype contraction_accumulator(Dtype work);
@@ -30,5 +30,9 @@ void (*contraction_merge(Dtype accumulator))(std::byte* sums, const std::byte* o
 /// converted to `work` first. Equal letters have equal lengths, or one of them 1. Returns a dense array of contraction_accumulator(work), or a window
 /// on an operand that has nothing done to it.
 LocalArray run_contract(std::string_view subscripts, Dtype work, std::span<const LocalArray> operands);
+
+/// Local. Adds to `sums`, which run_contract returned for other parts of the contracted axes; without a second array of its size for products of two operands
+/// whose letters are in the result's order.
+void add_contract(std::string_view subscripts, Dtype work, std::span<const LocalArray> operands, LocalArray& sums);
 
 }  // namespace meshwise::detail

@@ -39,40 +39,40 @@ template <class T>
 struct Blas;
 template <>
 struct Blas<float> {
-  static void gemm(const BlasMatrix& a, const BlasMatrix& b, int m, int n, int k, void* out) {
+  static void gemm(const BlasMatrix& a, const BlasMatrix& b, int m, int n, int k, void* out, bool add) {
     cblas_sgemm(CblasRowMajor, a.transpose, b.transpose, m, n, k, 1.0f, static_cast<const float*>(a.data), a.leading,
-                static_cast<const float*>(b.data), b.leading, 0.0f, static_cast<float*>(out), n);
+                static_cast<const float*>(b.data), b.leading, add ? 1.0f : 0.0f, static_cast<float*>(out), n);
   }
-  static void gemv(const BlasMatrix& a, CBLAS_TRANSPOSE transpose, int rows, int columns, const void* x, int step, void* out) {
+  static void gemv(const BlasMatrix& a, CBLAS_TRANSPOSE transpose, int rows, int columns, const void* x, int step, void* out, bool add) {
     cblas_sgemv(CblasRowMajor, transpose, rows, columns, 1.0f, static_cast<const float*>(a.data), a.leading, static_cast<const float*>(x),
-                step, 0.0f, static_cast<float*>(out), 1);
+                step, add ? 1.0f : 0.0f, static_cast<float*>(out), 1);
   }
 };
 template <>
 struct Blas<double> {
-  static void gemm(const BlasMatrix& a, const BlasMatrix& b, int m, int n, int k, void* out) {
+  static void gemm(const BlasMatrix& a, const BlasMatrix& b, int m, int n, int k, void* out, bool add) {
     cblas_dgemm(CblasRowMajor, a.transpose, b.transpose, m, n, k, 1.0, static_cast<const double*>(a.data), a.leading,
-                static_cast<const double*>(b.data), b.leading, 0.0, static_cast<double*>(out), n);
+                static_cast<const double*>(b.data), b.leading, add ? 1.0 : 0.0, static_cast<double*>(out), n);
   }
-  static void gemv(const BlasMatrix& a, CBLAS_TRANSPOSE transpose, int rows, int columns, const void* x, int step, void* out) {
+  static void gemv(const BlasMatrix& a, CBLAS_TRANSPOSE transpose, int rows, int columns, const void* x, int step, void* out, bool add) {
     cblas_dgemv(CblasRowMajor, transpose, rows, columns, 1.0, static_cast<const double*>(a.data), a.leading, static_cast<const double*>(x),
-                step, 0.0, static_cast<double*>(out), 1);
+                step, add ? 1.0 : 0.0, static_cast<double*>(out), 1);
   }
 };
 template <class T>
 struct Blas<std::complex<T>> {
   static constexpr std::complex<T> one{1}, zero{0};
-  static void gemm(const BlasMatrix& a, const BlasMatrix& b, int m, int n, int k, void* out) {
+  static void gemm(const BlasMatrix& a, const BlasMatrix& b, int m, int n, int k, void* out, bool add) {
     if constexpr (std::same_as<T, float>)
-      cblas_cgemm(CblasRowMajor, a.transpose, b.transpose, m, n, k, &one, a.data, a.leading, b.data, b.leading, &zero, out, n);
+      cblas_cgemm(CblasRowMajor, a.transpose, b.transpose, m, n, k, &one, a.data, a.leading, b.data, b.leading, add ? &one : &zero, out, n);
     else
-      cblas_zgemm(CblasRowMajor, a.transpose, b.transpose, m, n, k, &one, a.data, a.leading, b.data, b.leading, &zero, out, n);
+      cblas_zgemm(CblasRowMajor, a.transpose, b.transpose, m, n, k, &one, a.data, a.leading, b.data, b.leading, add ? &one : &zero, out, n);
   }
-  static void gemv(const BlasMatrix& a, CBLAS_TRANSPOSE transpose, int rows, int columns, const void* x, int step, void* out) {
+  static void gemv(const BlasMatrix& a, CBLAS_TRANSPOSE transpose, int rows, int columns, const void* x, int step, void* out, bool add) {
     if constexpr (std::same_as<T, float>)
-      cblas_cgemv(CblasRowMajor, transpose, rows, columns, &one, a.data, a.leading, x, step, &zero, out, 1);
+      cblas_cgemv(CblasRowMajor, transpose, rows, columns, &one, a.data, a.leading, x, step, add ? &one : &zero, out, 1);
     else
-      cblas_zgemv(CblasRowMajor, transpose, rows, columns, &one, a.data, a.leading, x, step, &zero, out, 1);
+      cblas_zgemv(CblasRowMajor, transpose, rows, columns, &one, a.data, a.leading, x, step, add ? &one : &zero, out, 1);
   }
 };
 
@@ -87,27 +87,27 @@ void without_negative_zeros(std::byte* out, std::int64_t count) {
 
 /// matrix (rows, columns) times a vector of `columns` elements.
 template <class T>
-bool blas_matrix_vector(const MatrixView& matrix, const std::byte* vector, std::int64_t step, std::byte* out) {
+bool blas_matrix_vector(const MatrixView& matrix, const std::byte* vector, std::int64_t step, std::byte* out, bool add) {
   const auto m = as_blas(matrix);
   if (!m || step < 1 || step > most || matrix.rows > most || matrix.columns > most) return false;
   const bool flipped = m->transpose == CblasTrans;
   const auto rows = static_cast<int>(flipped ? matrix.columns : matrix.rows),
              columns = static_cast<int>(flipped ? matrix.rows : matrix.columns);
   // Some BLAS multiply what is in the result by 0, and NaN stays NaN.
-  std::memset(out, 0, static_cast<std::size_t>(matrix.rows) * sizeof(T));
-  Blas<T>::gemv(*m, flipped ? CblasTrans : CblasNoTrans, rows, columns, vector, static_cast<int>(step), out);
+  if (!add) std::memset(out, 0, static_cast<std::size_t>(matrix.rows) * sizeof(T));
+  Blas<T>::gemv(*m, flipped ? CblasTrans : CblasNoTrans, rows, columns, vector, static_cast<int>(step), out, add);
   without_negative_zeros<T>(out, matrix.rows);
   return true;
 }
 
 template <class T>
-bool blas_product(const MatrixView& a, const MatrixView& b, std::byte* out) {
-  if (b.columns == 1) return blas_matrix_vector<T>(a, b.data, b.rows == 1 ? 1 : b.row_step, out);
+bool blas_product(const MatrixView& a, const MatrixView& b, std::byte* out, bool add) {
+  if (b.columns == 1) return blas_matrix_vector<T>(a, b.data, b.rows == 1 ? 1 : b.row_step, out, add);
   if (a.rows == 1)
-    return blas_matrix_vector<T>({b.data, b.columns, b.rows, b.column_step, b.row_step}, a.data, a.columns == 1 ? 1 : a.column_step, out);
+    return blas_matrix_vector<T>({b.data, b.columns, b.rows, b.column_step, b.row_step}, a.data, a.columns == 1 ? 1 : a.column_step, out, add);
   const auto left = as_blas(a), right = as_blas(b);
   if (!left || !right || a.rows > most || a.columns > most || b.columns > most) return false;
-  Blas<T>::gemm(*left, *right, static_cast<int>(a.rows), static_cast<int>(b.columns), static_cast<int>(a.columns), out);
+  Blas<T>::gemm(*left, *right, static_cast<int>(a.rows), static_cast<int>(b.columns), static_cast<int>(a.columns), out, add);
   without_negative_zeros<T>(out, a.rows * b.columns);
   return true;
 }
@@ -126,12 +126,12 @@ T accumulated(T sum, T x, T y) {
 
 /// Few columns: a sum for each element.
 template <class T>
-void plain_dots(const MatrixView& a, const MatrixView& b, T* out) {
+void plain_dots(const MatrixView& a, const MatrixView& b, T* out, bool add) {
   const auto* x = reinterpret_cast<const T*>(a.data);
   const auto* y = reinterpret_cast<const T*>(b.data);
   for (std::int64_t i = 0; i < a.rows; ++i)
     for (std::int64_t j = 0; j < b.columns; ++j) {
-      T sum{};
+      T sum = add ? *out : T{};
       for (std::int64_t k = 0; k < a.columns; ++k)
         sum = accumulated(sum, x[i * a.row_step + k * a.column_step], y[k * b.row_step + j * b.column_step]);
       *out++ = sum;
@@ -140,12 +140,12 @@ void plain_dots(const MatrixView& a, const MatrixView& b, T* out) {
 
 /// Many columns: rows of b, scaled, are added to rows of the result; a block of b stays in cache.
 template <class T>
-void plain_rows(const MatrixView& a, const MatrixView& b, T* out) {
+void plain_rows(const MatrixView& a, const MatrixView& b, T* out, bool add) {
   constexpr std::int64_t deep = 32, wide = 256;
   T block[deep * wide];
   const auto* x = reinterpret_cast<const T*>(a.data);
   const auto* y = reinterpret_cast<const T*>(b.data);
-  std::fill_n(out, a.rows * b.columns, T{});
+  if (!add) std::fill_n(out, a.rows * b.columns, T{});
   for (std::int64_t j0 = 0; j0 < b.columns; j0 += wide)
     for (std::int64_t k0 = 0; k0 < a.columns; k0 += deep) {
       const auto columns = std::min(wide, b.columns - j0), depth = std::min(deep, a.columns - k0);
@@ -174,17 +174,17 @@ MatrixView dense(const MatrixView& m, LocalArray& into) {
 }
 
 template <class T>
-void product(const MatrixView& a, const MatrixView& b, std::byte* out) {
+void product(const MatrixView& a, const MatrixView& b, std::byte* out, bool add) {
   if constexpr (std::floating_point<T> || is_complex_v<T>) {
-    if (blas_product<T>(a, b, out)) return;
+    if (blas_product<T>(a, b, out, add)) return;
     LocalArray left, right;
-    if (blas_product<T>(as_blas(a) ? a : dense<T>(a, left), dense<T>(b, right), out)) return;
+    if (blas_product<T>(as_blas(a) ? a : dense<T>(a, left), dense<T>(b, right), out, add)) return;
   }
   constexpr std::int64_t few = 8;
   if (b.columns < few)
-    plain_dots(a, b, reinterpret_cast<T*>(out));
+    plain_dots(a, b, reinterpret_cast<T*>(out), add);
   else
-    plain_rows(a, b, reinterpret_cast<T*>(out));
+    plain_rows(a, b, reinterpret_cast<T*>(out), add);
 }
 
 template <class T>
@@ -213,15 +213,15 @@ void (*contraction_merge(Dtype accumulator))(std::byte*, const std::byte*, std::
   });
 }
 
-void run_gemm(Dtype dtype, const MatrixView& a, const MatrixView& b, std::byte* out) {
+void run_gemm(Dtype dtype, const MatrixView& a, const MatrixView& b, std::byte* out, bool add) {
   if (a.rows == 0 || b.columns == 0) return;
   if (a.columns == 0) {
-    std::memset(out, 0, static_cast<std::size_t>(a.rows * b.columns) * itemsize(dtype));
+    if (!add) std::memset(out, 0, static_cast<std::size_t>(a.rows * b.columns) * itemsize(dtype));
     return;
   }
   visit(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    if constexpr (!std::same_as<T, float16_t> && !std::same_as<T, bfloat16_t>) product<T>(a, b, out);
+    if constexpr (!std::same_as<T, float16_t> && !std::same_as<T, bfloat16_t>) product<T>(a, b, out, add);
   });
 }
 
