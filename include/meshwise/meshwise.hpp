@@ -18,6 +18,7 @@
 #include "meshwise/io/npy.hpp"
 #include "meshwise/ops/count.hpp"
 #include "meshwise/ops/decompositions.hpp"
+#include "meshwise/ops/deterministic.hpp"
 #include "meshwise/ops/elementwise.hpp"
 #include "meshwise/ops/index.hpp"
 #include "meshwise/ops/linalg.hpp"

@@ -6,8 +6,10 @@
 
 #include "array/dispatch.hpp"
 #include "meshwise/array/create.hpp"
+#include "meshwise/array/device_put.hpp"
 #include "meshwise/base/error.hpp"
 #include "meshwise/base/hash.hpp"
+#include "meshwise/ops/deterministic.hpp"
 #include "meshwise/ops/elementwise.hpp"
 #include "meshwise/ops/index.hpp"
 #include "meshwise/ops/manipulate.hpp"
@@ -15,6 +17,7 @@
 #include "meshwise/ops/sort.hpp"
 #include "ops/index_dtype.hpp"
 #include "ops/index_plan.hpp"
+#include "ops/inexact.hpp"
 #include "ops/kernels/elementwise_op.hpp"
 #include "ops/kernels/reduce_op.hpp"
 
@@ -58,8 +61,12 @@ Array bincount(const Array& x, const std::optional<Array>& weights, std::int64_t
   if (!length) length = std::max(minlength, x.size() == 0 ? 0 : std::max<std::int64_t>(max(numbers).item<std::int64_t>(), 0) + 1);
   const auto dtype = weights ? weights->dtype() : detail::index_dtype(x.size());
   const auto& total = detail::op::sum.slot(dtype);
-  std::vector<Operand> operands{numbers};
-  if (weights) operands.emplace_back(*weights);
+  // Sums over whole arrays, one after the other, are the same everywhere.
+  const auto summable = [&](const Array& a) {
+    return weights && is_deterministic() && detail::is_inexact(weights->dtype()) && a.committed() ? reshard(a, P()) : a;
+  };
+  std::vector<Operand> operands{summable(numbers)};
+  if (weights) operands.emplace_back(summable(*weights));
   detail::Request request;
   request.operation = "bincount";
   request.rule = LayoutRule::reduce;

@@ -3,8 +3,11 @@
 
 #include <fmt/format.h>
 
+#include "meshwise/ops/deterministic.hpp"
 #include "meshwise/ops/linalg.hpp"
+#include "meshwise/ops/reduce.hpp"
 #include "ops/apply.hpp"
+#include "ops/inexact.hpp"
 #include "ops/kernels/contract.hpp"
 #include "ops/subscripts.hpp"
 
@@ -64,8 +67,40 @@ std::string Letters::fresh(std::int64_t count) {
   return out;
 }
 
-Array contract(const char* name, Letters& letters, std::span<const std::string> terms, const std::string& result,
-               std::span<const Array> arrays, const std::optional<PartitionSpec>& out_sharding) {
+namespace {
+
+/// Letters that one operand alone has are summed away first, by the sum that is the same on every layout.
+void sum_alone(std::vector<std::string>& terms, const std::string& result, std::vector<Array>& arrays) {
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    std::vector<std::int64_t> axes;
+    std::string left;
+    for (std::size_t d = 0; d < terms[i].size(); ++d) {
+      const char letter = terms[i][d];
+      std::ptrdiff_t seen = std::count(result.begin(), result.end(), letter);
+      for (const auto& term : terms) seen += std::count(term.begin(), term.end(), letter);
+      if (seen == 1)
+        axes.push_back(static_cast<std::int64_t>(d));
+      else
+        left += letter;
+    }
+    if (axes.empty()) continue;
+    arrays[i] = sum(arrays[i], axes);
+    terms[i] = left;
+  }
+}
+
+}  // namespace
+
+Array contract(const char* name, Letters& letters, std::span<const std::string> given_terms, const std::string& result,
+               std::span<const Array> given, const std::optional<PartitionSpec>& out_sharding) {
+  std::vector<std::string> terms(given_terms.begin(), given_terms.end());
+  std::vector<Array> arrays(given.begin(), given.end());
+  auto common = arrays[0].dtype();
+  for (const auto& x : arrays) common = promote_types(common, x.dtype());
+  if (is_deterministic() && is_inexact(common)) {
+    lengths_of(name, terms, arrays);
+    sum_alone(terms, result, arrays);
+  }
   auto lengths = lengths_of(name, terms, arrays);
   std::vector<Operand> operands;
   Request request;
@@ -85,10 +120,12 @@ Array contract(const char* name, Letters& letters, std::span<const std::string> 
   request.operation = name;
   request.rule = LayoutRule::contract;
   request.attributes.out_spec = out_sharding;
+  request.attributes.in_order = is_deterministic() && is_inexact(work);
+  const auto order = request.attributes.in_order ? SumOrder::fixed : SumOrder::any;
   request.operands = operands;
   request.dtype = work;
-  request.kernel = [&](std::span<const LocalArray> inputs, const KernelContext&) { return run_contract(subscripts, work, inputs); };
-  request.accumulate = [&](std::span<const LocalArray> inputs, LocalArray& sums) { add_contract(subscripts, work, inputs, sums); };
+  request.kernel = [&](std::span<const LocalArray> inputs, const KernelContext&) { return run_contract(subscripts, work, inputs, order); };
+  request.accumulate = [&](std::span<const LocalArray> inputs, LocalArray& sums) { add_contract(subscripts, work, inputs, sums, order); };
   Reduction reduction;
   reduction.combine = contraction_merge(contraction_accumulator(work));
   reduction.partials = contraction_accumulator(work);

@@ -4,9 +4,13 @@
 #include <limits>
 #include <numeric>
 
+#include "meshwise/array/create.hpp"
+#include "meshwise/ops/deterministic.hpp"
 #include "meshwise/ops/elementwise.hpp"
 #include "ops/apply.hpp"
 #include "ops/axes.hpp"
+#include "ops/inexact.hpp"
+#include "ops/kernels/fixed_sum.hpp"
 #include "ops/kernels/reduce_op.hpp"
 
 namespace meshwise {
@@ -63,6 +67,35 @@ void check(const ReduceOp& op, const Array& x, const Reduced& how, std::int64_t 
                   op.name, op.name, type_string(x.dtype(), x.shape()), empty));
 }
 
+Shape ones_at(Shape shape, const Axes& axes) {
+  for (const auto axis : axes) shape[axis] = 1;
+  return shape;
+}
+
+// In deterministic mode: the largest magnitude first, and with it sums of integers.
+Array fixed_sum(const ReduceOp& op, const Array& x, const Reduced& how, std::int64_t count, detail::Request& request) {
+  const auto largest = is_complex(x.dtype()) ? maximum(abs(real(x)), abs(imag(x))) : abs(x);
+  const Operand operands[] = {x, count == 0 ? zeros(ones_at(x.shape(), how.axes), largest.dtype()) : max(largest, how.axes, true)};
+  std::vector<bool> reduced;
+  for (std::int64_t d = 0; d < x.ndim(); ++d) reduced.push_back(std::find(how.axes.begin(), how.axes.end(), d) != how.axes.end());
+  request.operands = operands;
+  request.kernel = [&](std::span<const LocalArray> inputs, const KernelContext& context) {
+    return detail::run_fixed_sum(inputs[0], inputs[1], reduced, context.result_box.shape());
+  };
+  detail::Reduction reduction;
+  reduction.combine = detail::merge_fixed_sums;
+  reduction.partials = complex128;
+  reduction.itemsize = detail::fixed_sum_bytes;
+  const auto over = op.result == ReduceResult::average ? count : 1;
+  reduction.finish = [over, dtype = request.dtype](const LocalArray& totals) {
+    Shape shape;
+    for (std::int64_t d = 0; d + 1 < totals.ndim(); ++d) shape.push_back(totals.shape()[d]);
+    return detail::finish_totals(detail::finish_fixed_sums(totals, shape), over, dtype);
+  };
+  request.reduction = std::move(reduction);
+  return dispatch(request);
+}
+
 Array reduce(const ReduceOp& op, const Array& x, const Reduced& how) {
   const auto keep = [&](std::int64_t d) { return std::find(how.axes.begin(), how.axes.end(), d) == how.axes.end(); };
   std::int64_t count = 1;
@@ -83,6 +116,7 @@ Array reduce(const ReduceOp& op, const Array& x, const Reduced& how) {
   request.attributes.keepdims = how.keepdims;
   request.operands = operands;
   request.dtype = how.dtype ? *how.dtype : result_dtype(op, x.dtype(), count);
+  if (is_deterministic() && op.sums && detail::is_inexact(x.dtype())) return fixed_sum(op, x, how, count, request);
   request.kernel = [&](std::span<const LocalArray> inputs, const KernelContext& context) {
     auto here = plan;
     for (std::int64_t d = 0; d < x.ndim(); ++d)

@@ -4,9 +4,11 @@
 
 #include "array/dispatch.hpp"
 #include "meshwise/base/error.hpp"
+#include "meshwise/ops/deterministic.hpp"
 #include "meshwise/ops/elementwise.hpp"
 #include "meshwise/ops/index.hpp"
 #include "meshwise/ops/manipulate.hpp"
+#include "ops/inexact.hpp"
 #include "ops/kernels/scan.hpp"
 #include "ops/split_axis.hpp"
 
@@ -71,7 +73,7 @@ Array cumulative(const char* name, ScanOp op, const Array& x, std::optional<std:
   const auto along = normalize_axis(axis.value_or(0), x.ndim(), name);
   const auto wanted = dtype.value_or(result_dtype(op, x.dtype()));
   if (wanted == bool_) throw DtypeError(fmt::format("{}: totals of dtype bool are not defined; count in int32", name));
-  auto totals = detail::works_in_parts(x, along) ? scan_parts(name, op, x, along, wanted, detail::split_of(x, along).parts)
+  auto totals = detail::works_in_parts(x, along) && !(is_deterministic() && detail::is_inexact(wanted)) ? scan_parts(name, op, x, along, wanted, detail::split_of(x, along).parts)
                                                  : scan_whole(name, op, x, along, wanted);
   if (!include_initial) return totals;
   std::vector<std::pair<std::int64_t, std::int64_t>> widths(static_cast<std::size_t>(x.ndim()));

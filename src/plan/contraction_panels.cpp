@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t worthwhile = std::int64_t{1} << 20;  // bytes a device beside its shards, below which steps cost more than they save
 constexpr std::int64_t most_panels = 64;
-constexpr std::int64_t least_panel = 64;  // elements: thinner ones starve the matrix product
+constexpr std::int64_t least_panel = 32;  // elements: thinner ones starve the matrix product
 constexpr std::int64_t live_share = 5;    // one part in so many of the shards may be beside them
 
 class Steps {

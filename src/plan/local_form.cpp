@@ -65,7 +65,12 @@ Form reduce(const Task& task) {
     form.operands[0][d] = own;
     form.partial += own;
   }
-  form.operands.resize(task.operands.size(), form.operands[0]);  // elements that are reduced with x's lie beside them
+  // What is reduced with x's elements lies beside them; where it is broadcast it is whole.
+  for (std::size_t i = 1; i < task.operands.size(); ++i) {
+    form.operands.push_back(form.operands[0]);
+    for (std::size_t d = 0; d < form.operands[i].size(); ++d)
+      if (const auto axis = static_cast<std::int64_t>(d); task.operands[i].shape[axis] != task.operands[0].shape[axis]) form.operands[i][d].clear();
+  }
   return form;
 }
 

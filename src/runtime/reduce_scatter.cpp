@@ -132,8 +132,9 @@ struct Scatter {
           parts[taker].push_back(box_in(mine[m.local[giver]], shape, itemsize, boxes[taker]));
           continue;
         }
-        from[m.process[giver]].push_back(dense_bytes(at, box_bytes(taker), arrived.get()));
-        parts[taker].push_back({at, {box_bytes(taker)}, {1}, 1});
+        // Both ends of a box have its extents.
+        parts[taker].push_back(box_in({at, arrived.get()}, boxes[taker].shape(), itemsize, Index::whole(boxes[taker].shape())));
+        from[m.process[giver]].push_back(parts[taker].back());
         at += box_bytes(taker);
       }
     exchange_with_all(m, me, 1, std::move(to), std::move(from), {arrived}, ticket);

@@ -126,6 +126,7 @@ Settings parse_settings(std::map<std::string, std::string> given) {
   if (const auto* text = read.find("MESHWISE_CHECK")) settings.check = parse_check(*text);
   if (const auto* text = read.find("MESHWISE_KERNELS")) settings.kernels = parse_kernels(*text);
   if (const auto* text = read.find("MESHWISE_PROGRESS_THREAD")) settings.progress_thread = parse_switch("MESHWISE_PROGRESS_THREAD", *text);
+  if (const auto* text = read.find("MESHWISE_DETERMINISTIC")) parse_switch("MESHWISE_DETERMINISTIC", *text);
   if (const auto* text = read.find("MESHWISE_STORE")) settings.arena = parse_store(*text);
   if (const auto* text = read.find("MESHWISE_FAIL_ALLOCATION")) parse_failing_allocation(*text, settings);
   read.whole("MESHWISE_DEVICES_PER_RANK", 1, settings.devices_per_rank);

@@ -124,7 +124,7 @@ Matrices matrices(LocalArray x, std::size_t batch, std::size_t rows) {
   return m;
 }
 
-void multiply_batches(Dtype dtype, const Matrices& a, const Matrices& b, std::size_t batch, LocalArray& out, bool add) {
+void multiply_batches(Dtype dtype, const Matrices& a, const Matrices& b, std::size_t batch, LocalArray& out, bool add, SumOrder sum_order) {
   const auto width = static_cast<std::int64_t>(itemsize(dtype));
   const auto bytes = a.rows.length * b.columns.length * width;
   std::vector<std::int64_t> at(batch, 0);
@@ -132,7 +132,7 @@ void multiply_batches(Dtype dtype, const Matrices& a, const Matrices& b, std::si
   auto* target = out.data();
   while (true) {
     run_gemm(dtype, {a.array.data() + a_offset * width, a.rows.length, a.columns.length, a.rows.step, a.columns.step},
-             {b.array.data() + b_offset * width, b.rows.length, b.columns.length, b.rows.step, b.columns.step}, target, add);
+             {b.array.data() + b_offset * width, b.rows.length, b.columns.length, b.rows.step, b.columns.step}, target, add, sum_order);
     target += bytes;
     auto axis = batch;
     while (true) {
@@ -150,7 +150,7 @@ void multiply_batches(Dtype dtype, const Matrices& a, const Matrices& b, std::si
 }
 
 /// The product of two operands, with the letters of `result` in that order; added to `sums`, if they are given and can take it as it comes.
-Lettered product(const Lettered& x, const Lettered& y, const std::string& result, Dtype compute, LocalArray* sums = nullptr) {
+Lettered product(const Lettered& x, const Lettered& y, const std::string& result, Dtype compute, LocalArray* sums, SumOrder sum_order) {
   const auto own_a = unbroadcast(x, y), own_b = unbroadcast(y, x);
   const auto a = summed(own_a, own_b.letters, result, compute), b = summed(own_b, own_a.letters, result, compute);
   std::string batch, rows, columns, inner;
@@ -176,7 +176,7 @@ Lettered product(const Lettered& x, const Lettered& y, const std::string& result
   LocalArray out = add ? *sums : LocalArray(shape, compute);
   if (out.size() > 0)
     multiply_batches(compute, matrices(left.array, batch.size(), rows.size()), matrices(right.array, batch.size(), inner.size()),
-                     batch.size(), out, add);
+                     batch.size(), out, add, sum_order);
   return permuted({out, order}, result);
 }
 
@@ -192,7 +192,7 @@ std::vector<std::string_view> terms_of(std::string_view text) {
 
 /// The common case, two matrices that need no preparation, straight to the product.
 bool run_two_matrices(const std::vector<std::string_view>& terms, const std::string& result, Dtype compute, std::span<const LocalArray> x,
-                      LocalArray& out, bool add) {
+                      LocalArray& out, bool add, SumOrder order) {
   if (terms.size() != 2 || terms[0].size() != 2 || terms[1].size() != 2 || result.size() != 2) return false;
   if (x[0].dtype() != compute || x[1].dtype() != compute) return false;
   const std::size_t row = terms[0][0] == result[0] ? 0 : 1, column = terms[1][1] == result[1] ? 1 : 0;
@@ -203,7 +203,7 @@ bool run_two_matrices(const std::vector<std::string_view>& terms, const std::str
   if (length(0, 1 - row) != length(1, 1 - column)) return false;
   if (!add) out = LocalArray({length(0, row), length(1, column)}, compute);
   run_gemm(compute, {x[0].data(), length(0, row), length(0, 1 - row), x[0].strides()[row], x[0].strides()[1 - row]},
-           {x[1].data(), length(1, 1 - column), length(1, column), x[1].strides()[1 - column], x[1].strides()[column]}, out.data(), add);
+           {x[1].data(), length(1, 1 - column), length(1, column), x[1].strides()[1 - column], x[1].strides()[column]}, out.data(), add, order);
   return true;
 }
 
@@ -214,12 +214,12 @@ Dtype contraction_accumulator(Dtype work) { return work == Dtype::float16 || wor
 namespace {
 
 /// The contraction; added to `sums`, if they are given and can take it as it comes (the array returned then is theirs).
-LocalArray contracted(std::string_view subscripts, Dtype work, std::span<const LocalArray> operands, LocalArray* sums) {
+LocalArray contracted(std::string_view subscripts, Dtype work, std::span<const LocalArray> operands, LocalArray* sums, SumOrder order) {
   const auto arrow = subscripts.find("->");
   const auto terms = terms_of(subscripts.substr(0, arrow));
   const std::string result(subscripts.substr(arrow + 2));
   const auto compute = contraction_accumulator(work);
-  if (LocalArray out = sums != nullptr ? *sums : LocalArray(); run_two_matrices(terms, result, compute, operands, out, sums != nullptr)) return out;
+  if (LocalArray out = sums != nullptr ? *sums : LocalArray(); run_two_matrices(terms, result, compute, operands, out, sums != nullptr, order)) return out;
   const auto operand = [&](std::size_t i) { return diagonal(run_astype(run_astype(operands[i], work), compute), terms[i]); };
   auto done = operand(0);
   if (operands.size() == 1) done = permuted(summed(done, {}, result, compute), result);
@@ -235,19 +235,19 @@ LocalArray contracted(std::string_view subscripts, Dtype work, std::span<const L
         if (needed && stay.find(letter) == std::string::npos) stay += letter;
       }
     }
-    done = product(done, next, stay, compute, i + 1 == operands.size() ? sums : nullptr);
+    done = product(done, next, stay, compute, i + 1 == operands.size() ? sums : nullptr, order);
   }
   return done.array.contiguous();
 }
 
 }  // namespace
 
-LocalArray run_contract(std::string_view subscripts, Dtype work, std::span<const LocalArray> operands) {
-  return contracted(subscripts, work, operands, nullptr);
+LocalArray run_contract(std::string_view subscripts, Dtype work, std::span<const LocalArray> operands, SumOrder order) {
+  return contracted(subscripts, work, operands, nullptr, order);
 }
 
-void add_contract(std::string_view subscripts, Dtype work, std::span<const LocalArray> operands, LocalArray& sums) {
-  const auto more = contracted(subscripts, work, operands, &sums);
+void add_contract(std::string_view subscripts, Dtype work, std::span<const LocalArray> operands, LocalArray& sums, SumOrder order) {
+  const auto more = contracted(subscripts, work, operands, &sums, order);
   if (more.data() != sums.data()) contraction_merge(sums.dtype())(sums.data(), more.data(), sums.size());
 }
 

@@ -174,8 +174,8 @@ MatrixView dense(const MatrixView& m, LocalArray& into) {
 }
 
 template <class T>
-void product(const MatrixView& a, const MatrixView& b, std::byte* out, bool add) {
-  if constexpr (std::floating_point<T> || is_complex_v<T>) {
+void product(const MatrixView& a, const MatrixView& b, std::byte* out, bool add, SumOrder order) {
+  if constexpr (std::floating_point<T> || is_complex_v<T>) if (order == SumOrder::any) {
     if (blas_product<T>(a, b, out, add)) return;
     LocalArray left, right;
     if (blas_product<T>(as_blas(a) ? a : dense<T>(a, left), dense<T>(b, right), out, add)) return;
@@ -213,7 +213,7 @@ void (*contraction_merge(Dtype accumulator))(std::byte*, const std::byte*, std::
   });
 }
 
-void run_gemm(Dtype dtype, const MatrixView& a, const MatrixView& b, std::byte* out, bool add) {
+void run_gemm(Dtype dtype, const MatrixView& a, const MatrixView& b, std::byte* out, bool add, SumOrder order) {
   if (a.rows == 0 || b.columns == 0) return;
   if (a.columns == 0) {
     if (!add) std::memset(out, 0, static_cast<std::size_t>(a.rows * b.columns) * itemsize(dtype));
@@ -221,7 +221,7 @@ void run_gemm(Dtype dtype, const MatrixView& a, const MatrixView& b, std::byte* 
   }
   visit(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    if constexpr (!std::same_as<T, float16_t> && !std::same_as<T, bfloat16_t>) product<T>(a, b, out, add);
+    if constexpr (!std::same_as<T, float16_t> && !std::same_as<T, bfloat16_t>) product<T>(a, b, out, add, order);
   });
 }
 

@@ -40,6 +40,7 @@ struct ReduceOp {
   bool has_empty = true;        // there is a value for the reduction of nothing
   bool keeps_position = false;  // accumulators are candidates: a value and its number
   std::array<ReduceSlot, 15> slots{};
+  bool sums = false;            // adds elements up: there is a deterministic way
 
   const ReduceSlot& slot(Dtype dtype) const { return slots[static_cast<std::size_t>(dtype)]; }
   bool allows(Dtype dtype) const { return slot(dtype).run != nullptr; }

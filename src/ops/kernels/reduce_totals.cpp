@@ -57,10 +57,15 @@ struct Prod {
   static void merge(Accumulator& a, Accumulator b) { a = multiplied(a, b); }
 };
 
+consteval ReduceOp adding(ReduceOp op) {
+  op.sums = true;
+  return op;
+}
+
 }  // namespace
 
-constinit const ReduceOp sum = entry<Sum>(AllTypes{}, "sum", ReduceResult::total);
+constinit const ReduceOp sum = adding(entry<Sum>(AllTypes{}, "sum", ReduceResult::total));
 constinit const ReduceOp prod = entry<Prod>(AllTypes{}, "prod", ReduceResult::total);
-constinit const ReduceOp mean = entry<Mean>(AllTypes{}, "mean", ReduceResult::average);
+constinit const ReduceOp mean = adding(entry<Mean>(AllTypes{}, "mean", ReduceResult::average));
 
 }  // namespace meshwise::detail::op
