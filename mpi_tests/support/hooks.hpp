@@ -21,4 +21,7 @@ std::int64_t test_heads_sent();
 // Local. Payload that this rank packed to send, or received to unpack, since start.
 std::int64_t test_staged_bytes();
 
+// Local. From now on blocks beyond so many bytes are an OutOfMemoryError, as with MESHWISE_MEMORY_LIMIT; 0: none.
+void test_limit_memory(std::int64_t bytes);
+
 }  // namespace meshwise::detail

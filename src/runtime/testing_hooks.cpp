@@ -13,6 +13,7 @@ void test_start_in_step();
 void test_progress();
 std::int64_t test_heads_sent();
 std::int64_t test_staged_bytes();
+void test_limit_memory(std::int64_t bytes);
 
 void test_leave_early(const char* words) { fail_everywhere(std::make_exception_ptr(Error(words)), "a test"); }
 
@@ -31,6 +32,8 @@ void test_start_in_step() {
 }
 
 void test_progress() { progress(); }
+
+void test_limit_memory(std::int64_t bytes) { runtime().settings.memory_limit = bytes; }
 
 std::int64_t test_heads_sent() {
   Runtime& r = runtime();
