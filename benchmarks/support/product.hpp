@@ -68,10 +68,15 @@ class OurProduct {
                   [&](std::int64_t i, std::int64_t j) { return values(i, j); });
   }
 
-  /// The layouts of most rows: rows of A with B on every device; or all three in 2-d blocks.
+  /// Rows of A with B on every device.
   static OurProduct of_rows(const Product& problem) {
     return {problem, mw::make_mesh({problem.ranks}, {"x"}), mw::P("x"), mw::P(), mw::P("x")};
   }
+  /// Rows of A, rows of B.
+  static OurProduct of_split_operands(const Product& problem) {
+    return {problem, mw::make_mesh({problem.ranks}, {"x"}), mw::P("x"), mw::P("x"), mw::P("x")};
+  }
+  /// All three in 2-d blocks.
   static OurProduct of_blocks(const Product& problem) {
     const Grid grid(problem.ranks);
     return {problem, mw::make_mesh({grid.rows, grid.columns}, {"x", "y"}), mw::P("x", "y"), mw::P("x", "y"), mw::P("x", "y")};
