@@ -98,7 +98,7 @@ int main(int argc, char** argv) {
   Cblacs_get(-1, 0, &context);
   Cblacs_gridinit(&context, "R", static_cast<int>(grid.rows), static_cast<int>(grid.columns));
 
-  const auto as_it_comes = best_of(problem, grid, context, {stock}), tuned = best_of(problem, grid, context, {64, 128, 256, 512});
+  const auto as_it_comes = best_of(problem, grid, context, {stock}), tuned = best_of(problem, grid, context, {256, 512});
   PsGemm stock_peer(problem, grid, context, as_it_comes.block), tuned_peer(problem, grid, context, tuned.block);
   auto blocks = bench::OurProduct::of_blocks(problem);
   bench::Rounds rounds;

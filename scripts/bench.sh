@@ -187,8 +187,8 @@ exp 256 4 2 7 exp of float32
 tanh 256 4 - 7 tanh of float32
 log 256 4 - 7 log of float32
 add_bfloat16 256 4 - 7 a + b of bfloat16
-sort 256 - 3 3 sort of float32 over a split axis
-small 1 30 20 7 a + b of 16 elements, a call
+sort 16 - 3 2 sort of float32 over a split axis (2^22: heat takes minutes for 2^26)
+small 0 30 20 7 a + b of 16 elements, a call
 ROWS
 fi
 
