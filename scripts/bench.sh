@@ -8,8 +8,8 @@
 #
 # A program says its suite, its rank counts or emulated hosts and the peer it needs in comment lines (benchmarks/CMakeLists.txt)
 # and prints one JSON line a row with the keys bench, case, ranks, bytes, peer, ours_s, peer_s, ratio, goal, holds. Rows
-# without a goal are no bars. All rows are kept in build/bench.jsonl. The suites redistribution and checkpoint also have peers
-# that are jobs of their own. A peer that is not there (scripts/install_peers.sh) is said to be skipped. The exit code is 0
+# without a goal are no bars. All rows are kept in build/bench.jsonl. The suites redistribution, checkpoint and operations also
+# have peers that are jobs of their own. A peer that is not there (scripts/install_peers.sh) is said to be skipped. The exit code is 0
 # unless a program fails: bars are read, they do not gate.
 set -uo pipefail
 # shellcheck source=scripts/common.sh
@@ -30,6 +30,7 @@ while (($#)); do
       for name in "${all[@]}"; do [[ $(fact ranks "$name") == none ]] || printf '%-16s %s\n' "$(suite_of "$name")" "$name"; done
       printf '%-16s %s\n' redistribution reshard_jobs
       printf '%-16s %s\n' checkpoint checkpoint_jobs
+      printf '%-16s %s\n' operations operations_jobs
       exit 0 ;;
     -*)
       sed -n '2,/^set /s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" | head -n -1
@@ -39,12 +40,13 @@ while (($#)); do
   shift
 done
 
-names=() jobs='' tree_jobs=''
-if ((${#asked[@]} == 0)); then jobs=1 tree_jobs=1; fi
+names=() jobs='' tree_jobs='' operation_jobs=''
+if ((${#asked[@]} == 0)); then jobs=1 tree_jobs=1 operation_jobs=1; fi
 for want in ${asked[@]+"${asked[@]}"}; do
   found=
   if [[ $want == redistribution || $want == reshard_jobs ]]; then jobs=1 found=1; fi
   if [[ $want == checkpoint || $want == checkpoint_jobs ]]; then tree_jobs=1 found=1; fi
+  if [[ $want == operations || $want == operations_jobs ]]; then operation_jobs=1 found=1; fi
   for name in "${all[@]}"; do
     if [[ $name == "$want" || $(suite_of "$name") == "$want" ]]; then names+=("$name") found=1; fi
   done
@@ -68,6 +70,7 @@ for name in ${names[@]+"${names[@]}"}; do
 done
 if [[ -n $jobs ]]; then targets+=(benchmarks/reshard_worker); fi
 if [[ -n $tree_jobs ]]; then targets+=(benchmarks/checkpoint_worker); fi
+if [[ -n $operation_jobs ]]; then targets+=(benchmarks/operations_worker); fi
 if [[ -z ${MESHWISE_NO_BUILD:-} ]]; then build_targets "${targets[@]}" || exit 1; fi
 
 export MESHWISE_NO_BUILD=1
@@ -148,6 +151,45 @@ if [[ -n $tree_jobs ]]; then
     tree_against "Orbax, 4 CPU devices in one process" 1.5 "$jax" "$peers/orbax_peer.py" 4
     tree_against "Orbax, 4 CPU devices in one process, no compression" 1.5 "$jax" "$peers/orbax_peer.py" 4 raw
   fi
+fi
+
+# operation_against PEER GOAL RANKS NAME MIB CASE ROUNDS COMMAND...: NAME is operations_worker's; --size is what the largest arrays are cut to.
+operation_against() {
+  local peer=$1 goal=$2 n=$3 name=$4 mib=$5 case=$6 rounds=$7
+  shift 7
+  if [[ -n $size ]] && ((size < mib)); then mib=$size; fi
+  local extra=()
+  if [[ $peer == JAX* ]]; then extra=("$n"); fi
+  keep "operations_jobs, $case against $peer" python3 "$peers/rounds.py" --bench operations_jobs --peer "$peer" --ranks "$n" --goal "$goal" \
+    --rounds "$rounds" --case "$case" --bytes $((mib << 20)) "$run" -n "$n" "$build/benchmarks/operations_worker" "$name" "$mib" -- \
+    "$@" "$name" "$mib" ${extra[@]+"${extra[@]}"}
+}
+if [[ -n $operation_jobs ]]; then
+  with_jax='' with_heat=''
+  if has "$jax" jax JAX; then with_jax=1; fi
+  if has "$mpi" heat heat; then with_heat=1; fi
+  # NAME MIB GOAL-JAX GOAL-HEAT ROUNDS CASE; - is no row
+  while read -r name mib jax_goal heat_goal rounds case; do
+    for n in 2 4; do
+      if [[ -n $with_jax && $jax_goal != - ]]; then
+        operation_against "JAX, $n CPU devices in one process" "$jax_goal" "$n" "$name" "$mib" "$case" "$rounds" "$jax" "$peers/jax_operations.py"
+      fi
+      if [[ -n $with_heat && $heat_goal != - ]]; then
+        operation_against heat "$heat_goal" "$n" "$name" "$mib" "$case" "$rounds" "$run" -n "$n" "$mpi" "$peers/heat_operations.py"
+      fi
+    done
+  done <<'ROWS'
+matmul_rows 64 1.0 1.0 5 matmul of square float32, P(x) times P()
+matmul_split 64 - 1.0 5 matmul of square float32, P(x) times P(x)
+matmul_blocks 64 1.0 - 5 matmul of square float32, 2-d blocks
+add 256 4 2 7 a + b of float32
+exp 256 4 2 7 exp of float32
+tanh 256 4 - 7 tanh of float32
+log 256 4 - 7 log of float32
+add_bfloat16 256 4 - 7 a + b of bfloat16
+sort 16 - 3 2 sort of float32 over a split axis (2^22: heat takes minutes for 2^26)
+small 0 30 20 7 a + b of 16 elements, a call
+ROWS
 fi
 
 bars=$(grep -cE '"holds": *(true|false)' "$rows")

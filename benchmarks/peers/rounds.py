@@ -2,9 +2,10 @@
 """Two jobs, ours and a peer's, one after the other in every round, so that a ratio is of the same minute; prints a row.
 
 Each prints `@ ready [rows columns]`, then `@ SECONDS [SECONDS of the floor]` for every line `go`; while one works the other sleeps.
-The floor is the least that the task can take: the roofline of a copy, or what --floor names, which gets a row of its own.
+The floor is the least that the task can take: the roofline of a copy, or what --floor names, which gets a row of its own; a job may
+have none.
 
-  rounds.py --bench NAME --peer NAME --goal G [--within] --ranks N [--case TEXT --bytes B --floor NAME] OURS... -- PEER...
+  rounds.py --bench NAME --peer NAME --goal G [--within] --ranks N [--case TEXT --bytes B] [--floor NAME] OURS... -- PEER...
 
 A bar holds at a ratio (the peer's seconds / ours) of at least G, or where ours reaches 0.90 of the roofline (of a floor with a
 name it does not) in that run; with --within at a ratio from 1/G to G. The row says in its case that the jobs are two.
@@ -80,7 +81,7 @@ def main():
         for number in range(arguments.rounds + 1):
             ours, theirs = jobs[0].round(), jobs[1].round()
             if number > 0:  # the first is for warming up
-                times.append((ours[0], ours[1], theirs[0]))
+                times.append((ours[0], ours[1] if len(ours) > 1 else None, theirs[0]))
     finally:
         for job in jobs:
             job.end()
@@ -91,10 +92,10 @@ def main():
             "bench": arguments.bench, "case": f"{arguments.case}, two jobs in turns", "ranks": arguments.ranks, "bytes": arguments.bytes,
             "peer": peer, "ours_s": significant(statistics.median(t[0] for t in times)),
             "peer_s": significant(statistics.median(t[column] for t in times)), "ratio": float(f"{ratio:.3g}"), "goal": goal,
-            "holds": holds and holds(ratio)}), flush=True)
+            "holds": holds and bool(holds(ratio))}), flush=True)
 
     goal = arguments.goal
-    near = not arguments.floor and statistics.median(floor / ours for ours, floor, _ in times) >= NEAR_ROOFLINE
+    near = not arguments.floor and times[0][1] and statistics.median(floor / ours for ours, floor, _ in times) >= NEAR_ROOFLINE
     row(arguments.peer, 2, lambda ratio: 1 / goal <= ratio <= goal if arguments.within else ratio >= goal or near, goal)
     if arguments.floor:
         row(arguments.floor, 1, None, None)

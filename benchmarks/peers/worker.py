@@ -10,8 +10,9 @@ def now():
     return time.clock_gettime(time.CLOCK_MONOTONIC)
 
 
-def serve(once, comm=None, before=lambda: None):
-    """Times once() on all ranks of comm (None: this process alone): last end minus first start. `before` is not timed."""
+def serve(once, comm=None, before=lambda: None, calls=1):
+    """Times once(), which makes so many calls, on all ranks of comm (None: this process alone): last end minus first start, per call.
+    `before` is not timed."""
     if comm is None:
         print("@ ready", flush=True)
         for line in sys.stdin:
@@ -20,7 +21,7 @@ def serve(once, comm=None, before=lambda: None):
             before()
             start = now()
             once()
-            print(f"@ {now() - start:.9f}", flush=True)
+            print(f"@ {(now() - start) / calls:.9f}", flush=True)
         return
 
     import numpy
@@ -43,7 +44,7 @@ def serve(once, comm=None, before=lambda: None):
         end = now()
         first, last = comm.allreduce(start, MPI.MIN), comm.allreduce(end, MPI.MAX)
         if comm.rank == 0:
-            print(f"@ {last - first:.9f}", flush=True)
+            print(f"@ {(last - first) / calls:.9f}", flush=True)
 
 
 def check(columns, side, first, who):
