@@ -120,7 +120,7 @@ TEST(ContractionSteps, ExplainSaysWhatMovesAndNothingDoes) {
   EXPECT_EQ(mw::explain(product, x, w), fmt::format("matmul: float32[1024@x,1024], float32[1024,256] -> float32[1024@x,256]\nnothing moves\n"));
   const auto parts = mw::explain([](const Array& a) { return mw::matmul(a.T(), a); }, x);
   EXPECT_TRUE(devices == 1 || parts.find("matmul: float32[1024,1024@x], float32[1024@x,1024] -> float32[1024,1024]") != std::string::npos) << parts;
-  EXPECT_TRUE(devices == 1 || parts.find("parts over x summed, to all of them") != std::string::npos) << parts;
+  EXPECT_TRUE(devices == 1 || parts.find("parts over x combined, to all of them") != std::string::npos) << parts;
   EXPECT_TRUE(devices != 4 || parts.find("24.0 MiB move in all") != std::string::npos) << parts;  // 2 * 3/4 * 4 MiB on each of 4
   const auto several = mw::explain([](const Array& a) { return mw::sum(mw::reshape(mw::transpose(a) + 1.0, {-1})); }, x);
   for (const auto* part : {"transpose: ", "add: ", "reshape: ", "sum: "}) EXPECT_NE(several.find(part), std::string::npos) << several;

@@ -58,8 +58,8 @@ void add_computation(RehearsedCall& call, const Request& request, const Layout& 
     const auto item = request.reduction->itemsize != 0 ? request.reduction->itemsize : itemsize(request.reduction->partials);
     const auto bytes = elements_held(how.computed, request.shape) * static_cast<std::int64_t>(item);
     const auto s = how.scattered.parts, r = how.summed.parts;
-    add_step(call, fmt::format("parts over {} summed, each where it is wanted", axes_text(how.scattered_axes)), bytes * (s - 1) / s);
-    add_step(call, fmt::format("parts over {} summed, to all of them", axes_text(how.summed_axes)), 2 * (bytes / s) * (r - 1) / r);
+    add_step(call, fmt::format("parts over {} combined, each where it is wanted", axes_text(how.scattered_axes)), bytes * (s - 1) / s);
+    add_step(call, fmt::format("parts over {} combined, to all of them", axes_text(how.summed_axes)), 2 * (bytes / s) * (r - 1) / r);
   }
   add_step(call, fmt::format("result to {}", to_string(layout.result.spec())),
            elements_brought(request.shape, how.combined, layout.result) * static_cast<std::int64_t>(itemsize(request.dtype)));

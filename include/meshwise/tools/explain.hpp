@@ -23,7 +23,7 @@ std::string explain_calls(const std::function<void()>& program);
 /// Local. What `operation(operands...)` would move, call by call, before any of it runs: `explain([](auto& x, auto& y) { return matmul(x, y); }, a, b)`.
 ///
 ///     matmul: float32[8@x,16@y], float32[16,4] -> float32[8@x,4]
-///       parts over y summed, to all of them: 256 B
+///       parts over y combined, to all of them: 256 B
 ///     256 B move in all, every device counted as a process
 ///
 /// Operations decide their layouts as ever and nothing moves: the program gets arrays without values. Of a contraction it says which operand moves, or the

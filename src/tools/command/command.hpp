@@ -9,5 +9,6 @@ namespace meshwise::command {
 void add_plan(CLI::App& app);
 void add_calibrate(CLI::App& app);
 void add_checkpoint(CLI::App& app);
+void add_operations(CLI::App& app);
 
 }  // namespace meshwise::command

@@ -11,6 +11,7 @@ int main(int argc, char** argv) {
   meshwise::command::add_plan(app);
   meshwise::command::add_calibrate(app);
   meshwise::command::add_checkpoint(app);
+  meshwise::command::add_operations(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::RuntimeError& error) {  // a subcommand's own exit code
