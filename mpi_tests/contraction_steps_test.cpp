@@ -2,13 +2,19 @@
 // variant: private ranks=4 MESHWISE_STORE=private
 // variant: nodes2 ranks=4 MESHWISE_NODE_SIZE=2
 // variant: dealt ranks=4 MESHWISE_NODES=0,1
+// counters
+// links: mpi
 // Products so large that they are computed in steps: their values, what is there beside operands and result, and what explain() says of them.
 #include <gtest/gtest.h>
 
 #include <meshwise/meshwise.hpp>
+#include <meshwise/plan/contraction.hpp>
 #include <meshwise/plan/propagation.hpp>
 #include <meshwise/tools/explain.hpp>
 
+#include <mpi.h>
+
+#include "support/counters.hpp"
 #include "support/exact.hpp"
 #include "support/hooks.hpp"
 
@@ -85,6 +91,34 @@ TEST(ContractionSteps, EveryPairOfSpecsIsRightAndNoneNeedsASecondCopy) {
       EXPECT_NO_THROW(mw::agree([&] { z = mw::matmul(x, y); })) << to_string(a) << " " << to_string(b) << "\n" << result;
       mw::detail::test_limit_memory(0);
       ASSERT_EQ(wrong(z), "") << to_string(a) << " " << to_string(b);
+    }
+}
+
+// What the strategy says is what goes through MPI, where nothing is shared: payload to the byte, and heads beside it.
+TEST(ContractionSteps, BytesSentAreThePlans) {
+  if (mw::memory_stats().store != "private" || mw::process_count() != 4) GTEST_SKIP() << "on a node that shares memory nothing is sent";
+  const auto mesh = mesh_of_two();
+  for (const auto& a : specs())
+    for (const auto& b : specs()) {
+      const auto x = made(Shape{m, k}, NamedSharding(mesh, a), left_at), y = made(Shape{k, n}, NamedSharding(mesh, b), right_at);
+      const mw::OperandType operands[] = {{x.shape(), x.dtype(), a}, {y.shape(), y.dtype(), b}};
+      const mw::Attributes attributes{.subscripts = "ik,kj->ij"};
+      const auto c = mw::propagate(mesh, mw::LayoutRule::contract, "matmul", attributes, operands, {m, n});
+      const auto planned = mw::contraction_strategies(mesh, attributes, operands, {m, n}, c).front().bytes();
+      const auto sent_by = [&](bool multiplies) {  // a barrier's own bytes are not the product's
+        mw::barrier();
+        const auto before = mw::runtime_stats().bytes_sent;
+        const auto counted = support::snapshot_all_threads().bytes;
+        if (multiplies) mw::block_until_ready(mw::matmul(x, y));
+        mw::barrier();
+        return std::pair(mw::runtime_stats().bytes_sent - before, static_cast<std::int64_t>(support::snapshot_all_threads().bytes - counted));
+      };
+      const auto idle = sent_by(false), busy = sent_by(true);
+      std::int64_t sums[2] = {busy.first - idle.first, busy.second - idle.second};
+      MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+      ASSERT_EQ(sums[0], planned) << to_string(a) << " " << to_string(b) << " to " << to_string(c);
+      ASSERT_GE(sums[1], planned);
+      ASSERT_LE(sums[1], planned + planned / 100 + (std::int64_t{64} << 10)) << to_string(a) << " " << to_string(b);
     }
 }
 

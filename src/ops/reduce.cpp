@@ -12,6 +12,7 @@
 #include "ops/inexact.hpp"
 #include "ops/kernels/fixed_sum.hpp"
 #include "ops/kernels/reduce_op.hpp"
+#include "ops/tiles.hpp"
 
 namespace meshwise {
 
@@ -171,10 +172,19 @@ Array var(const Array& x, const Axes& axes, bool keepdims, double correction) {
   count += elements;
   const auto result = detail::work_dtype(detail::WorkRule::inexact, x.dtype());
   // The 16-bit floats have neither the digits for a mean nor the range for squares.
-  const auto wide = x.astype(itemsize(result) == 2 ? float32 : result);
-  const auto off = wide - mean(wide, reduced, true);
-  const auto squares = is_complex(result) ? square(real(off)) + square(imag(off)) : square(off);
-  const auto spread = sum(squares, reduced, keepdims) / (count > 0 ? count : std::numeric_limits<double>::quiet_NaN());
+  const auto work = itemsize(result) == 2 ? float32 : result;
+  const auto real_work = work == complex64 ? float32 : work == complex128 ? float64 : work;
+  const auto divisor = count > 0 ? count : std::numeric_limits<double>::quiet_NaN();
+  const auto middle = mean(x.astype(work), reduced, true);
+  const auto squares_of = [&](std::span<const LocalArray> in) {
+    using detail::step;
+    const auto off = step(op::subtract, work, detail::run_astype(in[0], work), in[1]);
+    if (!is_complex(work)) return step(op::square, work, off);
+    return step(op::add, real_work, step(op::square, real_work, step(op::real, work, off)), step(op::square, real_work, step(op::imag, work, off)));
+  };
+  const auto spread = (is_deterministic() ? sum(detail::map_tiles("var", {x, middle}, real_work, squares_of), reduced, keepdims)
+                                          : detail::sum_tiles("var", x, middle, reduced, keepdims, real_work, real_work, squares_of)) /
+                      divisor;
   return spread.astype(itemsize(result) == 2 ? result : spread.dtype());
 }
 
