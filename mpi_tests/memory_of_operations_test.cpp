@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <meshwise/meshwise.hpp>
+#include <meshwise/tools/explain.hpp>
 
 #include <set>
 
@@ -60,11 +61,11 @@ TEST(MemoryOfOperations, AtThreeTenthsAboveTheIdealAllRun) {
       try {
         mw::agree([&] { mw::block_until_ready(row.call(all)); });
       } catch (const mw::OutOfMemoryError&) {
-        failed.emplace_back(row.name);
+        failed.push_back(fmt::format("{}: {}", row.name, mw::explain([&] { return row.call(all); })));
       }
       mw::detail::test_limit_memory(0);
     }
-  EXPECT_EQ(fmt::format("{}", fmt::join(failed, " ")), "");
+  EXPECT_EQ(fmt::format("{}", fmt::join(failed, "\n")), "");
 }
 
 }  // namespace

@@ -81,7 +81,7 @@ class Execution {
       result.push_back({on.position, twin + 1 < std::ssize(boxes) ? result[static_cast<std::size_t>(twin)].data : LocalArray(boxes.back().shape(), request_.dtype)});
     }
     for (std::int64_t number = 0; number < how_.panels.count; ++number) {
-      const Panel panel{how_.panel_of_result, number, how_.panels.count};
+      const Panel panel{how_.panel_of_result, number, how_.panels.count, how_.panels.across};
       auto shards = compute(number);
       finish(shards, end(how_.computed, panel), end(how_.combined, panel));
       place(shards, end(how_.combined, panel), end(layout_.result, panel), result);
@@ -96,9 +96,12 @@ class Execution {
       settle(moved.shards, moved.transfer);
       shards = std::move(moved.shards);
     }
+    const auto axis = to.panel->axis;
+    const auto whole = end(layout_.result);
     for (std::size_t device = 0; device < shards.size(); ++device) {
+      const auto held = whole.box_at(result[device].position)[axis], made = to.box_at(result[device].position)[axis];
       auto box = Index::whole(result[device].data.shape());
-      box[to.panel->axis] = part(to.panel->number, to.panel->of, box[to.panel->axis].size());
+      box[axis] = {made.start - held.start, made.stop - held.start};
       copy_values(shards[device].data, result[device].data.box(box));
     }
   }

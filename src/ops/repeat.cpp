@@ -78,6 +78,27 @@ Array tile(const Array& x, const std::vector<std::int64_t>& counts) {
     if (count != 1) request.attributes.axes.push_back(d);
     request.salt = detail::mix(request.salt, static_cast<std::uint64_t>(count));
   }
+  // Few copies are brought each to its place; for many the block is brought once and copied there.
+  constexpr std::int64_t few = 16;
+  const auto copies = Shape(times).num_elements();
+  if (copies > 0 && copies <= few && x.committed()) {
+    std::vector<detail::RegionMove> moves;
+    for (std::int64_t copy = 0; copy < copies; ++copy) {
+      detail::RegionMove move;
+      move.extent = x.shape();
+      auto rest = copy;
+      for (auto d = ndim; d-- > 0;) {
+        const auto number = rest % times[static_cast<std::size_t>(d)];
+        rest /= times[static_cast<std::size_t>(d)];
+        move.target_fixed.insert(move.target_fixed.begin(), d < lead ? number : 0);
+        if (d < lead) continue;
+        move.source.insert(move.source.begin(), {d - lead, 0, 1});
+        move.target.insert(move.target.begin(), {d, number * x.shape()[d - lead], 1});
+      }
+      moves.push_back(std::move(move));
+    }
+    return detail::dispatch_moves(request, moves);
+  }
   request.kernel = [&](std::span<const LocalArray> in, const detail::KernelContext& context) {
     LocalArray out(context.result_box.shape(), in[0].dtype());
     if (out.size() == 0) return out;

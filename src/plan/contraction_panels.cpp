@@ -44,13 +44,14 @@ class Steps {
     if (const auto parts = parts_of_blocks(*best)) return {best->letter, *parts};
     if ((best->whole + best->stepped) / mesh_.size() < worthwhile) return {};
     const auto count = count_of(*best);
-    return count > 1 ? Panels{best->letter, count} : Panels{};
+    return count > 1 ? Panels{best->letter, count, best->across} : Panels{};
   }
 
  private:
   struct Plan {
     char letter;
     std::int64_t stepped = 0, whole = 0;  // bytes that come, or wait to be combined, in steps and at once
+    bool across = false;
     std::int64_t beside() const { return whole + stepped / 4; }
   };
 
@@ -59,8 +60,12 @@ class Steps {
     Plan plan{letter};
     const auto at = terms_.result.letters.find(letter);
     const bool contracted = at == std::string::npos;
-    // The outcome of a step must be a panel of the result.
-    if (!contracted && !(computed_[at] == combined_[at] && combined_[at] == terms_.result.own[at])) return std::nullopt;
+    // The outcome of a step must be a panel of the result: of each part, or of the whole axis.
+    if (!contracted) {
+      const bool alike = computed_[at] == combined_[at] && combined_[at] == terms_.result.own[at];
+      plan.across = !alike && computed_[at].empty() && combined_ == terms_.result.own;
+      if (!alike && !plan.across) return std::nullopt;
+    }
     (contracted ? plan.whole : plan.stepped) += outcome_;
     for (std::size_t i = 0; i < forms_.size(); ++i) {
       const auto& term = terms_.operands[i];

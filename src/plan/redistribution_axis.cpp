@@ -14,7 +14,10 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return -floor_div(-a, b)
 
 Range CutAxis::elements(std::int64_t p) const {
   auto range = part(p, split->parts, units);
-  if (panels > 1) {
+  if (panels > 1 && across) {
+    const auto wanted = intersect(range, part(panel, panels, units));
+    range = wanted.empty() ? Range{range.start, range.start} : wanted;
+  } else if (panels > 1) {
     const auto within = part(panel, panels, range.size());
     range = {range.start + within.start, range.start + within.stop};
   }

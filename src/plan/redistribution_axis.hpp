@@ -17,6 +17,7 @@ struct CutAxis {
   std::int64_t units = 0, unit = 1;
   std::int64_t start = 0, step = 1, extent = 0;
   std::int64_t panel = 0, panels = 1;  // of each part only that one is wanted
+  bool across = false;                 // of the whole axis only that one is wanted
 
   /// Local. The elements of a part.
   Range elements(std::int64_t part) const;

@@ -23,6 +23,7 @@ detail::CutAxis cut(const End& end, AxisView view, std::int64_t extent) {
   if (end.panel && end.panel->axis == view.axis) {
     out.panel = end.panel->number;
     out.panels = end.panel->of;
+    out.across = end.panel->across;
   }
   return out;
 }

@@ -33,6 +33,7 @@ std::vector<ContractionStrategy> contraction_strategies(const Mesh& mesh, const 
 struct Panels {
   char letter = '\0';  // none: one step
   std::int64_t count = 1;
+  bool across = false;  // of the whole axis, which the outcomes have whole and the result has in parts
   friend bool operator==(const Panels&, const Panels&) = default;
 };
 

@@ -24,9 +24,11 @@ struct AxisView {
   friend bool operator==(const AxisView&, const AxisView&) = default;
 };
 
-/// Local. The part `number` of `of` of whatever each device has of array axis `axis`: one step of a movement that is made in several.
+/// Local. One step of a movement, or of a computation, that is made in several: part `number` of `of` of what each device has of array axis `axis`; or `across`, what
+/// each has of that part of the whole axis.
 struct Panel {
   std::int64_t axis = 0, number = 0, of = 1;
+  bool across = false;
 };
 
 /// Local. One end of a movement: an array's placement, and how the movement's axes lie in it.
