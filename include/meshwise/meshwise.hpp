@@ -29,6 +29,8 @@
 #include "meshwise/ops/reduce.hpp"
 #include "meshwise/ops/scan.hpp"
 #include "meshwise/ops/sort.hpp"
+#include "meshwise/ops/stencil.hpp"
+#include "meshwise/ops/windows.hpp"
 #include "meshwise/placement/device.hpp"
 #include "meshwise/placement/mesh.hpp"
 #include "meshwise/placement/partition_spec.hpp"

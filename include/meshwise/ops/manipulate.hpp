@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "meshwise/array/array.hpp"
+#include "meshwise/plan/pad_mode.hpp"
 
 namespace meshwise {
 
@@ -60,8 +61,6 @@ Array roll(const Array& x, const std::vector<std::int64_t>& shifts, const std::v
 Array roll(const Array& x, std::int64_t shift);
 /// Collective. x with widths[d].first elements of `value` before and .second after it along axis d. Throws: ShapeError unless one pair an axis, none negative.
 Array pad(const Array& x, const std::vector<std::pair<std::int64_t, std::int64_t>>& widths, const Scalar& value = 0);
-/// Local. What stands around an array a b c: edge a a|a b c|c c, reflect c b|a b c|b a, symmetric b a|a b c|c b, wrap b c|a b c|a b; wider ones go on so.
-enum class PadMode : std::uint8_t { edge, reflect, symmetric, wrap };
 /// Collective. The same with elements of x. Throws: ShapeError where an axis that is padded is empty.
 Array pad(const Array& x, const std::vector<std::pair<std::int64_t, std::int64_t>>& widths, PadMode mode);
 
