@@ -29,8 +29,8 @@ Array moveaxis(const Array& x, const std::vector<std::int64_t>& sources, const s
 Array expand_dims(const Array& x, std::int64_t axis);
 /// Collective. x without these axes of length 1 (all of them if none are named). Throws: ShapeError for another length.
 Array squeeze(const Array& x, const std::vector<std::int64_t>& axes = {});
-/// Collective. NumPy's broadcast of x to `shape`. Throws: ShapeError.
-Array broadcast_to(const Array& x, const Shape& shape);
+/// Collective. NumPy's broadcast of x to `shape`; `out_sharding` says the result's spec. Throws: ShapeError; ShardingTypeError where it is not x's on an axis of x that is cut.
+Array broadcast_to(const Array& x, const Shape& shape, const std::optional<PartitionSpec>& out_sharding = {});
 /// Collective. All arrays broadcast to their common shape. Throws: ShapeError.
 std::vector<Array> broadcast_arrays(const std::vector<Array>& arrays);
 
