@@ -27,6 +27,7 @@
 #include "meshwise/ops/norms.hpp"
 #include "meshwise/ops/random.hpp"
 #include "meshwise/ops/reduce.hpp"
+#include "meshwise/ops/result_type.hpp"
 #include "meshwise/ops/scan.hpp"
 #include "meshwise/ops/sort.hpp"
 #include "meshwise/ops/stencil.hpp"
