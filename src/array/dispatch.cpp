@@ -78,7 +78,7 @@ class Execution {
     for (std::size_t device = 0; device < how_.devices.size(); ++device) {
       const auto& on = how_.devices[device];
       // Replicas of one process share a block. Partial results don't: they are combined in place.
-      if (on.twin != device && !request_.reduction) {
+      if (on.twin != device && (!request_.reduction || (how_.partial.parts == 1 && !request_.reduction->finish))) {
         shards.push_back({on.position, shards[on.twin].data});
         continue;
       }

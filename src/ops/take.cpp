@@ -48,10 +48,18 @@ std::vector<std::int64_t> positions_of(const LocalArray& indices, std::int64_t n
   return out;
 }
 
-LocalArray gather_along(const LocalArray& values, const LocalArray& indices, std::int64_t axis, IndexMode mode, const Shape& shape) {
+// Elements of an axis of which a block has the part `held`; those of other parts are zeros.
+struct Gathered {
+  std::int64_t axis, length;
+  Range held;
+  IndexMode mode;
+};
+
+LocalArray gather_along(const LocalArray& values, const LocalArray& indices, const Gathered& how, const Shape& shape) {
+  const auto axis = how.axis;
   LocalArray out(shape, values.dtype());
   if (out.size() == 0) return out;
-  const auto at = positions_of(indices, values.shape()[axis], mode);
+  const auto at = positions_of(indices, how.length, how.mode);
   // Both are read under the result's shape: where they have one element for many, again and again.
   const auto strides_in = [&](const LocalArray& x) {
     PerAxis<std::int64_t> strides;
@@ -76,7 +84,10 @@ LocalArray gather_along(const LocalArray& values, const LocalArray& indices, std
         number += index[d] * of_indices[d];
       }
       const auto i = at[static_cast<std::size_t>(number)];
-      to[k] = i < 0 ? filler<T>() : from[place + i * along];
+      if (i < 0)
+        to[k] = filler<T>();
+      else
+        to[k] = i < how.held.start || i >= how.held.stop ? T{} : from[place + (i - how.held.start) * along];
       for (auto d = shape.ndim(); d-- > 0;) {
         if (++index[static_cast<std::size_t>(d)] < shape[d]) break;
         index[static_cast<std::size_t>(d)] = 0;
@@ -86,7 +97,8 @@ LocalArray gather_along(const LocalArray& values, const LocalArray& indices, std
   return out;
 }
 
-LocalArray gather(const LocalArray& values, const LocalArray& indices, std::int64_t axis, IndexMode mode, const Shape& shape) {
+LocalArray gather(const LocalArray& values, const LocalArray& indices, const Gathered& how, const Shape& shape) {
+  const auto axis = how.axis;
   const auto x = values.contiguous();
   LocalArray out(shape, x.dtype());
   if (out.size() == 0) return out;
@@ -94,7 +106,7 @@ LocalArray gather(const LocalArray& values, const LocalArray& indices, std::int6
   for (std::int64_t d = 0; d < axis; ++d) outer *= x.shape()[d];
   for (std::int64_t d = axis + 1; d < x.ndim(); ++d) inner *= x.shape()[d];
   const auto n = x.shape()[axis];
-  const auto at = positions_of(indices, n, mode);
+  const auto at = positions_of(indices, how.length, how.mode);
   LocalArray blank(Shape{inner / static_cast<std::int64_t>(itemsize(x.dtype()))}, x.dtype());
   visit(x.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -103,9 +115,21 @@ LocalArray gather(const LocalArray& values, const LocalArray& indices, std::int6
   auto* to = out.data();
   for (std::int64_t o = 0; o < outer; ++o)
     for (const auto i : at) {
-      std::memcpy(to, i < 0 ? blank.data() : x.data() + (o * n + i) * inner, static_cast<std::size_t>(inner));
+      if (i >= 0 && (i < how.held.start || i >= how.held.stop))
+        std::memset(to, 0, static_cast<std::size_t>(inner));
+      else
+        std::memcpy(to, i < 0 ? blank.data() : x.data() + (o * n + i - how.held.start) * inner, static_cast<std::size_t>(inner));
       to += inner;
     }
+  return out;
+}
+
+// Of the parts that look for an element one has it, the others have zeros; where none is, all have the same filler.
+detail::Reduction either(Dtype dtype) {
+  detail::Reduction out;
+  out.combine = [item = static_cast<std::int64_t>(itemsize(dtype))](std::byte* acc, const std::byte* in, std::int64_t count) {
+    for (std::int64_t i = 0; i < count * item; ++i) acc[i] |= in[i];
+  };
   return out;
 }
 
@@ -137,8 +161,9 @@ Array detail::take_rows(const Array& x, const Array& indices, std::int64_t axis,
   request.attributes.out_spec = out_sharding;
   request.salt = static_cast<std::uint64_t>(mode);
   request.kernel = [&](std::span<const LocalArray> in, const detail::KernelContext& context) {
-    return gather(in[0], in[1], along, mode, context.result_box.shape());
+    return gather(in[0], in[1], {along, x.shape()[along], context.operand_boxes[0][along], mode}, context.result_box.shape());
   };
+  request.reduction = either(x.dtype());
   return detail::dispatch(request);
 }
 
@@ -166,8 +191,9 @@ Array take_along_axis(const Array& x, const Array& indices, std::int64_t axis, I
   request.attributes.axes = {along};
   request.salt = static_cast<std::uint64_t>(mode);
   request.kernel = [&](std::span<const LocalArray> in, const detail::KernelContext& context) {
-    return gather_along(in[0], in[1], along, mode, context.result_box.shape());
+    return gather_along(in[0], in[1], {along, x.shape()[along], context.operand_boxes[0][along], mode}, context.result_box.shape());
   };
+  request.reduction = either(x.dtype());
   return detail::dispatch(request);
 }
 

@@ -31,7 +31,7 @@ bool has_local_form(LayoutRule rule);
 /// reduce, arg_reduce: kept axes lie as the result's; reduced axes keep the operand's own entries, and are partial over them.
 /// contract: letters of the result lie as the result's; a contracted letter stays split where every operand that has it splits it
 /// alike over mesh axes that nothing else uses, and is partial over them; else it is whole.
-/// take, take_along_axis: the gathered axis is whole. worked_axis, tile: the worked axis is whole in `computed` too. blockwise: operand 0 where it lies,
+/// take, take_along_axis: the gathered axis is whole, or, where that moves less, as it is, and the result partial over its mesh axes. worked_axis, tile: the worked axis is whole in `computed` too. blockwise: operand 0 where it lies,
 /// the others whole on the axes and beside it elsewhere. at_set: operand 0 where it lies, updates and indices whole.
 /// Throws: Error for a rule without a local form.
 LocalForm local_form(const Mesh& mesh, LayoutRule rule, const Attributes& attributes, std::span<const OperandType> operands,
