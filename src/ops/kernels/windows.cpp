@@ -72,20 +72,28 @@ void reduce_line(const In* x, std::int64_t outer, std::int64_t n, std::int64_t i
     else
       a = R::combined(a, static_cast<A>(v));
   };
-  std::fill_n(out, outer * line.count * inner, R::template empty<A>());
   for (std::int64_t o = 0; o < outer; ++o, x += n * inner, out += line.count * inner) {
     if (inner == 1) {
+      std::fill_n(out, line.count, R::template empty<A>());
       for (std::int64_t k = 0; k < line.size; ++k) {
         const auto windows = windows_with(line, k, n);
-        const auto* from = x + line.first + k;
-        for (auto w = windows.start; w < windows.stop; ++w) take(out[w], from[w * line.stride]);
+        const auto* __restrict from = x + (line.first + k);
+        auto* __restrict to = out;
+        if (line.stride == 1)
+          for (auto w = windows.start; w < windows.stop; ++w) take(to[w], from[w]);
+        else
+          for (auto w = windows.start; w < windows.stop; ++w) take(to[w], from[w * line.stride]);
       }
       continue;
     }
     for (std::int64_t w = 0; w < line.count; ++w) {
       const auto begin = w * line.stride + line.first;
-      for (auto i = std::max<std::int64_t>(begin, 0); i < std::min(begin + line.size, n); ++i)
-        for (std::int64_t j = 0; j < inner; ++j) take(out[w * inner + j], x[i * inner + j]);
+      std::fill_n(out + w * inner, inner, R::template empty<A>());
+      for (auto i = std::max<std::int64_t>(begin, 0); i < std::min(begin + line.size, n); ++i) {
+        const auto* __restrict from = x + i * inner;
+        auto* __restrict to = out + w * inner;
+        for (std::int64_t j = 0; j < inner; ++j) take(to[j], from[j]);
+      }
     }
   }
 }
