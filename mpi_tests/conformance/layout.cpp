@@ -16,6 +16,12 @@ mw::IndexExpression item_of(const json& j) {
   return mw::Slice(bound(0), bound(1), bound(2));
 }
 
+std::vector<mw::Operand> starts_of(const json& attrs) {
+  std::vector<mw::Operand> starts;
+  for (const auto start : ints_of(attrs["start"])) starts.emplace_back(start);
+  return starts;
+}
+
 std::optional<mw::PartitionSpec> out_spec(const json& attrs) {
   if (!attrs.contains("out_spec") || attrs["out_spec"].is_null()) return {};
   return spec_of(attrs["out_spec"]);
@@ -28,13 +34,17 @@ mw::Array run_operation(const std::string& op, const json& attrs, const std::vec
   if (op == "stack") return mw::stack(o, attrs["axis"].get<std::int64_t>());
   if (op == "slice") return mw::slice(o[0], ints_of(attrs["start"]), ints_of(attrs["limit"]), attrs["stride"].is_null() ? std::vector<std::int64_t>{} : ints_of(attrs["stride"]));
   if (op == "reshard") return mw::reshard(o[0], spec_of(attrs["out_spec"]));
-  if (op == "getitem") {
+  if (op == "getitem" || op == "at_get") {
     std::vector<mw::IndexExpression> items;
     for (const auto& item : attrs["index"]) items.push_back(item_of(item));
-    return mw::getitem(o[0], items);
+    return op == "at_get" ? mw::at(o[0], items).get(out_spec(attrs)) : mw::getitem(o[0], items);
   }
+  if (op == "gather_get") return mw::at(o[0], {o[1]}).get(out_spec(attrs));
+  if (op == "dynamic_slice") return mw::dynamic_slice(o[0], starts_of(attrs), ints_of(attrs["sizes"]));
+  if (op == "dynamic_update_slice") return mw::dynamic_update_slice(o[0], o[1], starts_of(attrs));
   if ((op == "matmul" || op == "dot") && attrs.contains("out_spec")) return mw::matmul(o[0], o[1], out_spec(attrs));
-  if (op == "broadcast_to" && attrs.contains("out_spec")) throw Skip{"broadcast_to(out_sharding)"};
+  if (op == "broadcast_to") return mw::broadcast_to(o[0], shape_of(attrs["shape"]), out_spec(attrs));
+  if (op == "take") return mw::take(o[0], o[1], attrs["axis"].get<std::int64_t>(), mw::IndexMode::fill, out_spec(attrs));
   if (op == "einsum") return mw::einsum(attrs["subscripts"].get<std::string>(), o, out_spec(attrs));
   std::vector<mw::Operand> operands(o.begin(), o.end());
   if (op == "add_scalar") return o[0] + 2.0;

@@ -265,7 +265,7 @@ TEST_F(Forms, GathersAndWorkedAxes) {
     const auto sort = make(LayoutRule::worked_axis, {.axes = {1}}, {Shape{7, 5}}, Shape{7, 5});
     for (std::int64_t p = 0; p < 6; ++p) {
       const auto t = take.computed_box(p), a = along.computed_box(p), s = sort.computed_box(p);
-      ASSERT_EQ(take.box(0, p), Index({t[0], Range{0, 5}, t[3]})) << take.text();
+      ASSERT_EQ(take.box(0, p), Index({t[0], Range{0, 5}, t[3]})) << take.text();  // 24 results for 5 elements: they come together
       ASSERT_EQ(take.box(1, p), Index({t[1], t[2]})) << take.text();
       ASSERT_EQ(along.box(0, p), Index({a[0], Range{0, 5}})) << along.text();
       ASSERT_EQ(along.box(1, p), a) << along.text();
@@ -274,6 +274,46 @@ TEST_F(Forms, GathersAndWorkedAxes) {
       ASSERT_EQ(s[0], NamedSharding(sort.mesh, sort.spec).index_at(sort.result, p)[0]) << sort.text();
     }
   }
+}
+
+// What is gathered is a sum over the axis of one element and of zeros: each device of a group must have other elements, together all.
+TEST_F(Forms, GathersOfLongAxesArePartial) {
+  int partial = 0;
+  for (int round = 0; round < 40; ++round) {
+    const auto take = make(LayoutRule::take, {.axes = {1}}, {Shape{7, 53, 3}, Shape{2, 4}}, Shape{7, 2, 4, 3});
+    check(take, [&](const Trial&, const Coordinates& at, const Admits& admits) {
+      double sum = 0;
+      for (std::int64_t i = 0; i < 53; ++i)
+        if (const Coordinates from{at[0], i, at[3]}; admits(1, {at[1], at[2]}) && admits(0, from)) sum += value(0, from);
+      return sum;
+    });
+    const auto along = make(LayoutRule::take_along_axis, {.axes = {1}}, {Shape{7, 53}, Shape{1, 4}}, Shape{7, 4});
+    check(along, [&](const Trial&, const Coordinates& at, const Admits& admits) {
+      double sum = 0;
+      for (std::int64_t i = 0; i < 53; ++i)
+        if (const Coordinates from{at[0], i}; admits(1, {0, at[1]}) && admits(0, from)) sum += value(0, from);
+      return sum;
+    });
+    for (const auto* trial : {&take, &along}) {
+      partial += !trial->form.partial_axes.empty();
+      for (std::int64_t p = 0; p < trial->mesh.size(); ++p) {
+        const auto wanted = NamedSharding(trial->mesh, trial->spec).index_at(trial->result, p), computed = trial->computed_box(p);
+        for (std::int64_t d = 0; d < wanted.ndim(); ++d)
+          ASSERT_TRUE(wanted[d].empty() || intersect(wanted[d], computed[d]) == wanted[d]) << "what a device wants it computes: " << trial->text();
+      }
+    }
+  }
+  EXPECT_GT(partial, 20);
+}
+
+TEST_F(Forms, ATableCutByRowsStaysWhereItIs) {
+  const OperandType x[] = {{Shape{1000, 64}, Dtype::float32, P("x")}, {Shape{16}, Dtype::int32, P("x")}};
+  const auto spec = propagate(meshes[0], LayoutRule::take, "take", {.axes = {0}}, x, Shape{16, 64});
+  EXPECT_EQ(spec, P("x"));
+  const auto form = local_form(meshes[0], LayoutRule::take, {.axes = {0}}, x, Shape{16, 64}, spec);
+  EXPECT_EQ(form.operands, (std::vector{P("x"), P()}));
+  EXPECT_EQ(form.computed, P());
+  EXPECT_EQ(form.partial_axes, std::vector<std::string>{"x"});
 }
 
 TEST_F(Forms, ContractionsAlikeStaySplitAndNothingMoves) {

@@ -98,6 +98,11 @@ Array zeros(const Shape& shape, Dtype dtype) {
   return created("zeros", detail::constant_recipe(shape, 0, dtype));
 }
 
+Array empty(const Shape& shape, Dtype dtype) {
+  check_shape(shape, "empty");
+  return created("empty", detail::constant_recipe(shape, 0, dtype));
+}
+
 Array ones(const Shape& shape, Dtype dtype) {
   check_shape(shape, "ones");
   return created("ones", detail::constant_recipe(shape, 1, dtype));
@@ -139,6 +144,7 @@ Array eye(std::int64_t n, std::optional<std::int64_t> m, std::int64_t k, Dtype d
   return created("eye", detail::eye_recipe(n, m.value_or(n), k, dtype));
 }
 
+Array empty_like(const Array& x, std::optional<Dtype> dtype) { return like("empty_like", x, 0, dtype.value_or(x.dtype())); }
 Array zeros_like(const Array& x, std::optional<Dtype> dtype) { return like("zeros_like", x, 0, dtype.value_or(x.dtype())); }
 Array ones_like(const Array& x, std::optional<Dtype> dtype) { return like("ones_like", x, 1, dtype.value_or(x.dtype())); }
 Array full_like(const Array& x, const Scalar& value, std::optional<Dtype> dtype) {

@@ -152,20 +152,45 @@ Array device_put(const RootOnly& data, const Sharding& target) {
   return device_put(detail::make_sharded_array(data.shape, data.dtype, home, true, std::move(shards)), target);
 }
 
+namespace {
+
+void check_same_devices(const Array& x, const Sharding& target, std::string_view operation) {
+  if (!x.committed() || x.sharding().devices() == target.devices()) return;
+  throw CommitmentError(fmt::format("{}: argument x is {} on {} with device ids {}, the target is on device ids {}: {} changes the layout over the "
+                                    "same devices in the same order; use device_put to move to other devices or another order",
+                                    operation, type_string(x.dtype(), x.shape()), to_string(x.sharding().spec()), to_string(x.sharding().devices()),
+                                    to_string(target.devices()), operation));
+}
+
+Sharding beside(const Array& x, const PartitionSpec& spec, std::string_view operation) {
+  if (!x.sharding().is_single_device()) return NamedSharding(x.sharding().mesh(), spec);
+  if (spec.size() > 0)
+    throw PlacementError(fmt::format("{}: argument x is on one device, {}, which has no mesh axes for {}; device_put it to a NamedSharding", operation,
+                                     to_string(x.sharding()), to_string(spec)));
+  return x.sharding();
+}
+
+}  // namespace
+
 Array reshard(const Array& x, const Sharding& target) {
-  if (x.committed() && !(x.sharding().devices() == target.devices()))
-    throw CommitmentError(fmt::format("reshard: argument x is {} on {} with device ids {}, the target is on device ids {}: reshard changes the layout over the "
-                                      "same devices in the same order; use device_put to move to other devices or another order",
-                                      type_string(x.dtype(), x.shape()), to_string(x.sharding().spec()), to_string(x.sharding().devices()),
-                                      to_string(target.devices())));
+  check_same_devices(x, target, "reshard");
   return detail::put(x, target, {}, "reshard");
 }
 
-Array reshard(const Array& x, const PartitionSpec& spec) {
-  if (x.sharding().is_single_device() && spec.size() > 0)
-    throw PlacementError(fmt::format("reshard: argument x is on one device, {}, which has no mesh axes for {}; device_put it to a NamedSharding", to_string(x.sharding()),
-                                     to_string(spec)));
-  return reshard(x, x.sharding().is_single_device() ? x.sharding() : Sharding(NamedSharding(x.sharding().mesh(), spec)));
+Array reshard(const Array& x, const PartitionSpec& spec) { return reshard(x, beside(x, spec, "reshard")); }
+
+Array with_sharding_constraint(const Array& x, const Sharding& target) {
+  constexpr const char* name = "with_sharding_constraint";
+  check_same_devices(x, target, name);
+  if (!x.committed() || !x.sharding().mesh().is_explicit()) return detail::put(x, target, {}, name);
+  detail::check_alive(x, name, "x");
+  target.check_fits(x.shape());
+  if (!(x.sharding().mesh() == target.mesh()) || !(x.sharding().spec().padded(x.ndim()) == target.spec().padded(x.ndim())))
+    throw ShardingTypeError(fmt::format("{}: on Explicit axes it asserts, and x is {} on {}, not {} on {}. Cure: reshard x to the sharding you want.", name,
+                                        type_string(x), to_string(x.sharding().mesh()), type_string(x.dtype(), x.shape(), target.spec()), to_string(target.mesh())));
+  return x;
 }
+
+Array with_sharding_constraint(const Array& x, const PartitionSpec& spec) { return with_sharding_constraint(x, beside(x, spec, "with_sharding_constraint")); }
 
 }  // namespace meshwise

@@ -46,7 +46,8 @@ class Execution {
     for (std::size_t device = 0; device < how_.devices.size(); ++device) {
       const auto& on = how_.devices[device];
       // Replicas of one process share a block. Partial results don't: they are combined in place.
-      if (on.twin != device && !request_.reduction) {
+      const bool is_partial = request_.reduction && (how_.scattered.parts * how_.summed.parts > 1 || request_.reduction->finish);
+      if (on.twin != device && !is_partial) {
         shards.push_back({on.position, shards[on.twin].data});
         continue;
       }

@@ -144,12 +144,13 @@ Array squeeze(const Array& x, const std::vector<std::int64_t>& axes) {
   return detail::dispatch(request);
 }
 
-Array broadcast_to(const Array& x, const Shape& shape) {
+Array broadcast_to(const Array& x, const Shape& shape, const std::optional<PartitionSpec>& out_sharding) {
   if (shape.ndim() < x.ndim() || !(broadcast_shapes(x.shape(), shape, "broadcast_to") == shape))
     throw ShapeError(fmt::format("broadcast_to: argument x is {}, which does not broadcast to {}", type_string(x), to_string(shape)));
   const Operand operand(x);
   auto request = request_of("broadcast_to", LayoutRule::broadcast_to, operand);
   request.shape = shape;
+  request.attributes.out_spec = out_sharding;
   request.kernel = [&](std::span<const LocalArray> in, const detail::KernelContext& context) {
     const auto to = context.result_box.shape();
     PerAxis<std::int64_t> strides(static_cast<std::size_t>(to.ndim()), 0);

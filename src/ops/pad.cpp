@@ -1,12 +1,10 @@
-#include <algorithm>
-#include <numeric>
-
 #include <fmt/format.h>
 
 #include "array/dispatch.hpp"
 #include "meshwise/base/error.hpp"
 #include "meshwise/base/hash.hpp"
 #include "meshwise/ops/manipulate.hpp"
+#include "plan/halo.hpp"
 
 namespace meshwise {
 
@@ -50,28 +48,6 @@ detail::RegionMove move_along(const Array& x, std::int64_t axis, std::int64_t to
   return move;
 }
 
-std::int64_t modulo(std::int64_t i, std::int64_t n) { return (i % n + n) % n; }
-
-// Which element of an axis of length n stands at position i, counted from the first element.
-std::int64_t element_at(std::int64_t i, std::int64_t n, PadMode mode) {
-  switch (mode) {
-    case PadMode::edge:
-      return std::clamp<std::int64_t>(i, 0, n - 1);
-    case PadMode::wrap:
-      return modulo(i, n);
-    case PadMode::symmetric: {
-      const auto k = modulo(i, 2 * n);
-      return k < n ? k : 2 * n - 1 - k;
-    }
-    default: {
-      if (n == 1) return 0;
-      const auto k = modulo(i, 2 * (n - 1));
-      return k < n ? k : 2 * (n - 1) - k;
-    }
-  }
-}
-
-// Runs of neighbours, forwards or backwards, are moved together.
 Array pad_axis(const Array& x, std::int64_t axis, std::pair<std::int64_t, std::int64_t> width, PadMode mode) {
   const auto n = x.shape()[axis];
   if (n == 0) throw ShapeError(fmt::format("pad: axis {} of {} is empty: there is nothing to repeat", axis, type_string(x)));
@@ -81,16 +57,7 @@ Array pad_axis(const Array& x, std::int64_t axis, std::pair<std::int64_t, std::i
   auto request = request_of(x, operands, widths);
   request.salt = detail::mix(request.salt, static_cast<std::uint64_t>(mode) + 1);
   std::vector<detail::RegionMove> moves;
-  const auto length = request.shape[axis];
-  for (std::int64_t to = 0; to < length;) {
-    const auto first = element_at(to - width.first, n, mode);
-    const auto step = to + 1 < length ? element_at(to + 1 - width.first, n, mode) - first : 1;
-    std::int64_t count = 1;
-    if (step == 1 || step == -1)
-      while (to + count < length && element_at(to + count - width.first, n, mode) == first + count * step) ++count;
-    moves.push_back(move_along(x, axis, to, first, count > 1 ? step : 1, count));
-    to += count;
-  }
+  for (const auto& run : detail::runs_of({-width.first, n + width.second}, n, mode)) moves.push_back(move_along(x, axis, run.to, run.first, run.step, run.count));
   return detail::dispatch_moves(request, moves);
 }
 

@@ -7,10 +7,12 @@
 
 #include "array/dispatch.hpp"
 #include "meshwise/array/create.hpp"
+#include "meshwise/array/device_put.hpp"
 #include "meshwise/base/error.hpp"
 #include "meshwise/base/hash.hpp"
 #include "meshwise/ops/index.hpp"
 #include "meshwise/ops/manipulate.hpp"
+#include "ops/index_plan.hpp"
 #include "ops/window.hpp"
 
 namespace meshwise {
@@ -140,6 +142,14 @@ Array repeat(const Array& x, const std::vector<std::int64_t>& counts, std::optio
   for (std::size_t i = 0; i < counts.size(); ++i)
     indices.insert(indices.end(), static_cast<std::size_t>(counts[i]), static_cast<std::int64_t>(i));
   return take(x, asarray(indices), along);
+}
+
+Array repeat(const Array& x, const Array& counts, std::optional<std::int64_t> axis) {
+  if (!is_integer(counts.dtype())) throw DtypeError(fmt::format("repeat: argument counts is {}; counts are integers", type_string(counts)));
+  if (counts.ndim() > 1) throw ShapeError(fmt::format("repeat: argument counts is {}; it has one axis", type_string(counts)));
+  const auto values = device_get(detail::wide_indices(counts));
+  const auto view = values.view<std::int64_t>();
+  return repeat(x, std::vector<std::int64_t>(view.begin(), view.end()), axis);
 }
 
 }  // namespace meshwise

@@ -99,21 +99,60 @@ Form squeeze(const Task& task) {
   return form;
 }
 
-Form take(const Task& task) {
-  const auto axis = task.rule == LayoutRule::gather_get ? 0 : task.attributes.axes[0];
-  const auto first = task.wanted.begin() + axis;
+// A gathered axis that is whole, for results placed by `wanted`.
+Form take_whole(const Task& task, std::int64_t axis, const Entries& wanted) {
+  const auto first = wanted.begin() + axis;
   const auto last = first + static_cast<std::ptrdiff_t>(task.own[1].size());
-  Entries x(task.wanted.begin(), first);
+  Entries x(wanted.begin(), first);
   x.emplace_back();
-  x.insert(x.end(), last, task.wanted.end());
-  return {{std::move(x), Entries(first, last)}, task.wanted, {}};
+  x.insert(x.end(), last, wanted.end());
+  return {{std::move(x), Entries(first, last)}, wanted, {}};
 }
 
-Form take_along_axis(const Task& task) {
-  auto form = elementwise(task);
-  form.operands[0][at(task.attributes.axes[0])].clear();
+Form take_along_whole(const Task& task, std::int64_t axis, const Entries& wanted) {
+  Form form{{broadcast_from(wanted, task.result, task.operands[0].shape), broadcast_from(wanted, task.result, task.operands[1].shape)}, wanted, {}};
+  form.operands[0][at(axis)].clear();
   return form;
 }
+
+// Each entry up to the first mesh axis that is `used`: coarser parts, of which the wanted ones are pieces.
+Entries up_to(Entries entries, const Entry& used) {
+  for (auto& entry : entries) entry.resize(std::min(entry.find_first_of(used), entry.size()));
+  return entries;
+}
+
+// Bytes of the largest block.
+double block_bytes(const Mesh& mesh, const Shape& shape, const Entries& entries, Dtype dtype) {
+  auto bytes = static_cast<double>(itemsize(dtype));
+  for (std::int64_t d = 0; d < shape.ndim(); ++d) {
+    const auto parts = parts_of(mesh, entries[at(d)]);
+    bytes *= static_cast<double>((shape[d] + parts - 1) / parts);
+  }
+  return bytes;
+}
+
+// A gathered axis that is cut either comes together on every device, or each device looks up what its part holds and the outcomes are combined, which moves
+// a block of the result twice. Whichever moves less.
+template <class Whole>
+Form gather(const Task& task, std::int64_t axis, Whole whole) {
+  auto together = whole(task, axis, task.wanted);
+  const auto& own = task.own[0][at(axis)];
+  if (own.empty()) return together;
+  auto in_parts = whole(task, axis, up_to(task.wanted, own));
+  const auto& x = task.operands[0];
+  const auto& indices = task.operands[1];
+  const auto cost_of_indices = [&](const Form& form) { return block_bytes(task.mesh, indices.shape, form.operands[1], indices.dtype); };
+  const auto gathered = block_bytes(task.mesh, x.shape, together.operands[0], x.dtype) + cost_of_indices(together);
+  const auto combined = 2 * block_bytes(task.mesh, task.result, in_parts.computed, x.dtype) + cost_of_indices(in_parts);
+  if (combined >= gathered) return together;
+  in_parts.operands[0][at(axis)] = own;
+  in_parts.partial = own;
+  return in_parts;
+}
+
+Form take(const Task& task) { return gather(task, task.rule == LayoutRule::gather_get ? 0 : task.attributes.axes[0], take_whole); }
+
+Form take_along_axis(const Task& task) { return gather(task, task.attributes.axes[0], take_along_whole); }
 
 Form worked_axis(const Task& task) {
   auto wanted = task.wanted;

@@ -46,8 +46,9 @@ std::string argument_name(LayoutRule rule, std::size_t position, std::size_t cou
     case LayoutRule::take:
     case LayoutRule::take_along_axis:
     case LayoutRule::gather_get: return position == 0 ? "x" : "indices";
-    case LayoutRule::at_set:
-    case LayoutRule::dynamic_update_slice: return position == 0 ? "x" : "update";
+    case LayoutRule::at_set: return position == 0 ? "x" : "update";
+    case LayoutRule::dynamic_slice: return position == 0 ? "x" : "start";
+    case LayoutRule::dynamic_update_slice: return position == 0 ? "x" : position == 1 ? "update" : "start";
     case LayoutRule::concatenate:
     case LayoutRule::stack: break;
     default: if (count <= 2) return pair_names[position];

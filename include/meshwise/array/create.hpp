@@ -75,6 +75,8 @@ concept HostValues = std::is_arithmetic_v<T> || Element<T> || detail::ElementLis
 Array zeros(const Shape& shape, Dtype dtype = float32);
 Array ones(const Shape& shape, Dtype dtype = float32);
 Array full(const Shape& shape, const Scalar& value, std::optional<Dtype> dtype = {});
+/// Collective. shape -> dtype[shape] of values that nobody promises; as in JAX they are zeros, as replicas must be alike.
+Array empty(const Shape& shape, Dtype dtype = float32);
 /// Collective. start, start + step, ... below stop: [ceil((stop - start) / step)]. The literals' common default dtype unless given.
 /// Throws: Error for step 0; DtypeError for bool, or where an integer dtype cannot hold the range.
 Array arange(const Scalar& stop, std::optional<Dtype> dtype = {});
@@ -89,6 +91,7 @@ Array eye(std::int64_t n, std::optional<std::int64_t> m = {}, std::int64_t k = 0
 Array zeros_like(const Array& x, std::optional<Dtype> dtype = {});
 Array ones_like(const Array& x, std::optional<Dtype> dtype = {});
 Array full_like(const Array& x, const Scalar& value, std::optional<Dtype> dtype = {});
+Array empty_like(const Array& x, std::optional<Dtype> dtype = {});
 
 /// Collective. Host values as an uncommitted array; they are copied, and every rank passes the same.
 Array asarray(const Scalar& value, std::optional<Dtype> dtype = {});

@@ -52,6 +52,10 @@ Array device_put(const RootOnly& data, const Sharding& target);
 /// Collective. x in another layout over the same ordered devices. Throws: CommitmentError naming both ordered id lists (use device_put).
 Array reshard(const Array& x, const Sharding& target);
 Array reshard(const Array& x, const PartitionSpec& spec);
+/// Collective. On Auto axes reshard under the name that it has inside jit. On Explicit ones x itself, where its type has the target's spec: an assertion. Throws:
+/// CommitmentError for other devices, ShardingTypeError naming both specs (use reshard).
+Array with_sharding_constraint(const Array& x, const Sharding& target);
+Array with_sharding_constraint(const Array& x, const PartitionSpec& spec);
 
 /// Collective. The whole value on every rank, in host memory.
 LocalArray device_get(const Array& x);

@@ -2,6 +2,7 @@
 // What the Array API standard tells of dtypes: limits, kinds, casts.
 
 #include <cstdint>
+#include <initializer_list>
 #include <string_view>
 
 #include "meshwise/base/dtype.hpp"
@@ -33,5 +34,12 @@ inline bool can_cast(Dtype from, Dtype to) { return promote_types(from, to) == t
 /// Local. Whether the dtype is of that kind: "bool", "signed integer", "unsigned integer", "integral", "real floating", "complex floating", "numeric". Throws: DtypeError for another
 /// word.
 bool isdtype(Dtype dtype, std::string_view kind);
+/// Local. Whether it is that dtype, or of one of the kinds.
+inline bool isdtype(Dtype dtype, Dtype other) { return dtype == other; }
+inline bool isdtype(Dtype dtype, std::initializer_list<std::string_view> kinds) {
+  bool is_one = false;
+  for (const auto kind : kinds) is_one = isdtype(dtype, kind) || is_one;
+  return is_one;
+}
 
 }  // namespace meshwise

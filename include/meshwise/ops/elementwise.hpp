@@ -29,7 +29,7 @@ Array pow(const Operand& x, const Operand& y);
 Array maximum(const Operand& x, const Operand& y);
 Array minimum(const Operand& x, const Operand& y);
 /// Collective. minimum(maximum(x, low), high); an absent bound does not bind.
-Array clip(const Array& x, const std::optional<Operand>& low, const std::optional<Operand>& high);
+Array clip(const Array& x, const std::optional<Operand>& low = {}, const std::optional<Operand>& high = {});
 /// Collective. Of two real arguments: the angle of the point (y, x), its distance from 0, log(e^x + e^y), x with y's sign, x's neighbour towards y.
 Array atan2(const Operand& y, const Operand& x);
 Array hypot(const Operand& x, const Operand& y);

@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "meshwise/array/array.hpp"
+#include "meshwise/ops/manipulate.hpp"
+#include "meshwise/ops/matrix_parts.hpp"
 
 namespace meshwise {
 
@@ -31,5 +33,10 @@ Array outer(const Array& x, const Array& y);
 /// Collective. "ij,jk->ik": axes with one letter go together, letters that the result lacks are summed; "..." stands for broadcast leading axes.
 /// Without "->" the result has the letters that occur once, in alphabetical order. Any number of operands; they are multiplied from the left.
 Array einsum(std::string_view subscripts, const std::vector<Array>& operands, const std::optional<PartitionSpec>& out_sharding = {});
+
+namespace linalg {
+// The Array API's extension names these too.
+using meshwise::diagonal, meshwise::matmul, meshwise::matrix_transpose, meshwise::outer, meshwise::tensordot, meshwise::trace, meshwise::vecdot;
+}  // namespace linalg
 
 }  // namespace meshwise

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "meshwise/array/array.hpp"
+#include "meshwise/plan/pad_mode.hpp"
 
 namespace meshwise {
 
@@ -25,11 +26,11 @@ Array swapaxes(const Array& x, std::int64_t axis1, std::int64_t axis2);
 /// Collective. The same for several axes at once. Throws: ShapeError when the lists differ in length; IndexError.
 Array moveaxis(const Array& x, const std::vector<std::int64_t>& sources, const std::vector<std::int64_t>& destinations);
 /// Collective. A new axis of length 1 at `axis` of the result. Throws: IndexError.
-Array expand_dims(const Array& x, std::int64_t axis);
+Array expand_dims(const Array& x, std::int64_t axis = 0);
 /// Collective. x without these axes of length 1 (all of them if none are named). Throws: ShapeError for another length.
 Array squeeze(const Array& x, const std::vector<std::int64_t>& axes = {});
-/// Collective. NumPy's broadcast of x to `shape`. Throws: ShapeError.
-Array broadcast_to(const Array& x, const Shape& shape);
+/// Collective. NumPy's broadcast of x to `shape`; `out_sharding` says the result's spec. Throws: ShapeError; ShardingTypeError where it is not x's on an axis of x that is cut.
+Array broadcast_to(const Array& x, const Shape& shape, const std::optional<PartitionSpec>& out_sharding = {});
 /// Collective. All arrays broadcast to their common shape. Throws: ShapeError.
 std::vector<Array> broadcast_arrays(const std::vector<Array>& arrays);
 
@@ -52,6 +53,8 @@ Array tile(const Array& x, const std::vector<std::int64_t>& counts);
 /// Collective. Each element so many times in a row along an axis (without one, x as a vector): [n] -> [n * count], or as many as the counts of the elements, [n], add up to. Throws: ShapeError.
 Array repeat(const Array& x, std::int64_t count, std::optional<std::int64_t> axis = {});
 Array repeat(const Array& x, const std::vector<std::int64_t>& counts, std::optional<std::int64_t> axis = {});
+/// Synchronising. The same with the counts of an integer array [n], whose values are read. Throws: ShapeError, DtypeError.
+Array repeat(const Array& x, const Array& counts, std::optional<std::int64_t> axis = {});
 /// Collective. x with these axes reversed (all if none are named).
 Array flip(const Array& x, const std::vector<std::int64_t>& axes = {});
 /// Collective. Elements shifted by `shift` along an axis, or by shifts[i] along axes[i]; what leaves at one end enters at the other. Without an axis, in row-major order.
@@ -60,8 +63,6 @@ Array roll(const Array& x, const std::vector<std::int64_t>& shifts, const std::v
 Array roll(const Array& x, std::int64_t shift);
 /// Collective. x with widths[d].first elements of `value` before and .second after it along axis d. Throws: ShapeError unless one pair an axis, none negative.
 Array pad(const Array& x, const std::vector<std::pair<std::int64_t, std::int64_t>>& widths, const Scalar& value = 0);
-/// Local. What stands around an array a b c: edge a a|a b c|c c, reflect c b|a b c|b a, symmetric b a|a b c|c b, wrap b c|a b c|a b; wider ones go on so.
-enum class PadMode : std::uint8_t { edge, reflect, symmetric, wrap };
 /// Collective. The same with elements of x. Throws: ShapeError where an axis that is padded is empty.
 Array pad(const Array& x, const std::vector<std::pair<std::int64_t, std::int64_t>>& widths, PadMode mode);
 

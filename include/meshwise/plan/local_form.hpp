@@ -31,7 +31,8 @@ bool has_local_form(LayoutRule rule);
 /// elementwise, where, clip, broadcast_to: an operand's axis lies as the result's axis, or whole where it is broadcast.
 /// reduce, arg_reduce: kept axes lie as the result's; reduced axes keep the operand's own entries, and are partial over them.
 /// contract: the form that moves the fewest bytes (contraction.hpp).
-/// take, take_along_axis: the gathered axis is whole. worked_axis, tile: the worked axis is whole in `computed` too. blockwise: operand 0 where it lies,
+/// take, take_along_axis: the gathered axis is whole, or, where that moves less, as it is, and the result partial over its mesh axes. worked_axis, tile: the worked
+/// axis is whole in `computed` too. blockwise: operand 0 where it lies,
 /// the others whole on the axes and beside it elsewhere. at_set: operand 0 where it lies, updates and indices whole.
 /// Throws: Error for a rule without a local form.
 LocalForm local_form(const Mesh& mesh, LayoutRule rule, const Attributes& attributes, std::span<const OperandType> operands,
