@@ -215,7 +215,8 @@ Dtype work_dtype(WorkRule rule, Dtype promoted) {
 }
 
 LocalArray run_elementwise(const ElementwiseOp& op, Dtype work, std::span<const LocalArray> operands, const Shape& shape) {
-  const auto& slot = op.slot(work);
+  auto slot = op.slot(work);
+  if (const auto loop = vector_loop(op.vector_function, slot.compute)) slot.loop = loop;
   const auto result = op.result_dtype(work);
   LocalArray out(shape, result);
   if (out.size() == 0) return out;

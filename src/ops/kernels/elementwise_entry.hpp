@@ -105,14 +105,14 @@ constexpr ElementwiseOp with_halves(ElementwiseOp op) {
 
 template <class F, class... T>
 constexpr ElementwiseOp unary(Types<T...>, const char* name, WorkRule rule, F) {
-  ElementwiseOp op{name, rule, 1, false, false, {}};
+  ElementwiseOp op{name, rule, 1, false, false, {}, vector_function_named(name)};
   (set_slot<decltype(F{}(T{}))>(op, dtype_of<T>(), &unary_loop<F, T>), ...);
   return with_halves<T...>(op);
 }
 
 template <class F, class... T>
 constexpr ElementwiseOp binary(Types<T...>, const char* name, WorkRule rule, F) {
-  ElementwiseOp op{name, rule, 2, false, false, {}};
+  ElementwiseOp op{name, rule, 2, false, false, {}, vector_function_named(name)};
   (set_slot<decltype(F{}(T{}, T{}))>(op, dtype_of<T>(), &binary_loop<F, T>), ...);
   return with_halves<T...>(op);
 }
