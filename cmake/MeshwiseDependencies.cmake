@@ -28,3 +28,12 @@ find_library(ISAL_LIBRARY isal)
 if(NOT ISAL_INCLUDE_DIR OR NOT ISAL_LIBRARY)
   message(FATAL_ERROR "meshwise needs ISA-L for checksums: install the package libisal-dev (apt-get install libisal-dev).")
 endif()
+
+# glibc has vector functions (all that we use, from 2.35 on); where it has not, the scalar ones serve.
+include(CheckCXXSourceCompiles)
+set(CMAKE_REQUIRED_LIBRARIES mvec)
+check_cxx_source_compiles("
+  #include <emmintrin.h>
+  extern \"C\" __m128d _ZGVbN2v_atanh(__m128d);
+  int main(int argc, char**) { return _mm_cvtsd_si32(_ZGVbN2v_atanh(_mm_set1_pd(argc))); }" MESHWISE_HAS_LIBMVEC)
+unset(CMAKE_REQUIRED_LIBRARIES)

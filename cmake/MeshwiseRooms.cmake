@@ -51,6 +51,9 @@ function(meshwise_add_library)
   target_link_libraries(meshwise
     PUBLIC fmt::fmt MPI::MPI_CXX
     PRIVATE Threads::Threads ${HDF5_C_LIBRARIES} ${BLAS_LIBRARIES} ${ISAL_LIBRARY})
+  if(MESHWISE_HAS_LIBMVEC)
+    target_link_libraries(meshwise PRIVATE mvec)
+  endif()
   if(MESHWISE_BOOST_MPI)
     target_link_libraries(meshwise PRIVATE Boost::mpi Boost::serialization)
   endif()

@@ -50,8 +50,9 @@ using Bits = Join<Booleans, Integers>;
 using WithSign = Join<Booleans, Reals>;
 
 template <class T>
-void where_loop(const Lane* lanes, std::byte* out, std::int64_t count) {
-  const bool* __restrict condition = reinterpret_cast<const bool*>(lanes[0].data);
+MESHWISE_WIDE void where_loop(const Lane* lanes, std::byte* out, std::int64_t count) {
+  // Bytes of 0 or 1: of bool itself the compiler makes no vectors.
+  const std::uint8_t* __restrict condition = reinterpret_cast<const std::uint8_t*>(lanes[0].data);
   const T* __restrict x = reinterpret_cast<const T*>(lanes[1].data);
   const T* __restrict y = reinterpret_cast<const T*>(lanes[2].data);
   T* __restrict r = reinterpret_cast<T*>(out);
@@ -61,7 +62,7 @@ void where_loop(const Lane* lanes, std::byte* out, std::int64_t count) {
     if constexpr (std::integral<T>)
       r[i] = static_cast<T>(b ^ ((a ^ b) & static_cast<T>(-static_cast<T>(condition[i]))));
     else
-      r[i] = condition[i] ? a : b;
+      r[i] = condition[i] != 0 ? a : b;
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "array/convert.hpp"
 #include "ops/kernels/elementwise_op.hpp"
+#include "runtime/kernels/copy.hpp"
 
 namespace meshwise::detail {
 
@@ -168,11 +169,34 @@ void run_single(const ElementwiseOp& op, const ElementwiseSlot& slot, Lane* lane
   gather_run(stored, 0, itemsize(result), out.data(), out.size());
 }
 
+/// Where tiles of results go: to their places, or, where those are more than the caches hold, past the caches from a tile that stays in the nearest.
+class Target {
+ public:
+  explicit Target(LocalArray& out) : at_(out.data()), streams_(out.nbytes() >= streams_from()) {}
+  ~Target() {
+    if (streams_) kernels_.fence();
+  }
+  Target(const Target&) = delete;
+  Target& operator=(const Target&) = delete;
+
+  std::byte* tile() { return streams_ ? staged_.bytes : at_; }
+  void filled(std::size_t bytes) {
+    if (streams_) kernels_.tile_streamed(staged_.bytes, at_, static_cast<std::int64_t>(bytes));
+    at_ += bytes;
+  }
+
+ private:
+  std::byte* at_;
+  const bool streams_;
+  const CopyKernels& kernels_ = copy_kernels();
+  Buffer staged_;
+};
+
 void run_tiles(const ElementwiseOp& op, const ElementwiseSlot& slot, std::span<Source* const> sources, Dtype result, LocalArray& out) {
   Buffer gathered[3], converted[3], results;
   const bool narrow = slot.out != result;
   const auto size = out.size();
-  auto* target = out.data();
+  Target target(out);
   for (std::int64_t done = 0; done < size;) {
     std::int64_t count = std::min(tile_elements, size - done);
     for (const auto* source : sources)
@@ -189,12 +213,12 @@ void run_tiles(const ElementwiseOp& op, const ElementwiseSlot& slot, std::span<S
       alignas(16) std::byte computed[widest], stored[widest];
       slot.loop(lanes, computed, 1);
       convert_values(slot.out, computed, result, stored, 1);
-      gather_run(stored, 0, itemsize(result), target, count);
+      gather_run(stored, 0, itemsize(result), target.tile(), count);
     } else {
-      slot.loop(lanes, narrow ? results.bytes : target, count);
-      if (narrow) convert_values(slot.out, results.bytes, result, target, count);
+      slot.loop(lanes, narrow ? results.bytes : target.tile(), count);
+      if (narrow) convert_values(slot.out, results.bytes, result, target.tile(), count);
     }
-    target += bytes;
+    target.filled(bytes);
     done += count;
   }
 }
@@ -215,7 +239,8 @@ Dtype work_dtype(WorkRule rule, Dtype promoted) {
 }
 
 LocalArray run_elementwise(const ElementwiseOp& op, Dtype work, std::span<const LocalArray> operands, const Shape& shape) {
-  const auto& slot = op.slot(work);
+  auto slot = op.slot(work);
+  if (const auto loop = vector_loop(op.vector_function, slot.compute)) slot.loop = loop;
   const auto result = op.result_dtype(work);
   LocalArray out(shape, result);
   if (out.size() == 0) return out;
@@ -224,7 +249,7 @@ LocalArray run_elementwise(const ElementwiseOp& op, Dtype work, std::span<const 
     return Source(operands[i], shape, condition ? Dtype::bool_ : work, condition ? Dtype::bool_ : slot.compute);
   };
   const auto run = [&](std::span<Source* const> sources) {
-    bool direct = slot.out == result, single = true;
+    bool direct = slot.out == result && out.nbytes() < streams_from(), single = true;
     for (const auto* s : sources) {
       direct = direct && s->direct() && !(op.dense_lanes && s->single());
       single = single && s->single();

@@ -9,6 +9,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "base/wide.hpp"
 #include "ops/kernels/elementwise_op.hpp"
 
 namespace meshwise::detail {
@@ -56,7 +57,7 @@ constexpr typename WrappingType<T>::type wrapping(T x) {
 }
 
 template <class F, class T>
-void unary_loop(const Lane* lanes, std::byte* out, std::int64_t count) {
+MESHWISE_WIDE void unary_loop(const Lane* lanes, std::byte* out, std::int64_t count) {
   using R = decltype(F{}(T{}));
   const T* __restrict x = reinterpret_cast<const T*>(lanes[0].data);
   R* __restrict r = reinterpret_cast<R*>(out);
@@ -64,7 +65,7 @@ void unary_loop(const Lane* lanes, std::byte* out, std::int64_t count) {
 }
 
 template <class F, class T>
-void binary_loop(const Lane* lanes, std::byte* out, std::int64_t count) {
+MESHWISE_WIDE void binary_loop(const Lane* lanes, std::byte* out, std::int64_t count) {
   using R = decltype(F{}(T{}, T{}));
   const T* __restrict x = reinterpret_cast<const T*>(lanes[0].data);
   const T* __restrict y = reinterpret_cast<const T*>(lanes[1].data);
@@ -81,7 +82,7 @@ void binary_loop(const Lane* lanes, std::byte* out, std::int64_t count) {
 }
 
 template <class F, class T>
-void ternary_loop(const Lane* lanes, std::byte* out, std::int64_t count) {
+MESHWISE_WIDE void ternary_loop(const Lane* lanes, std::byte* out, std::int64_t count) {
   const T* __restrict x = reinterpret_cast<const T*>(lanes[0].data);
   const T* __restrict y = reinterpret_cast<const T*>(lanes[1].data);
   const T* __restrict z = reinterpret_cast<const T*>(lanes[2].data);
@@ -105,14 +106,14 @@ constexpr ElementwiseOp with_halves(ElementwiseOp op) {
 
 template <class F, class... T>
 constexpr ElementwiseOp unary(Types<T...>, const char* name, WorkRule rule, F) {
-  ElementwiseOp op{name, rule, 1, false, false, {}};
+  ElementwiseOp op{name, rule, 1, false, false, {}, vector_function_named(name)};
   (set_slot<decltype(F{}(T{}))>(op, dtype_of<T>(), &unary_loop<F, T>), ...);
   return with_halves<T...>(op);
 }
 
 template <class F, class... T>
 constexpr ElementwiseOp binary(Types<T...>, const char* name, WorkRule rule, F) {
-  ElementwiseOp op{name, rule, 2, false, false, {}};
+  ElementwiseOp op{name, rule, 2, false, false, {}, vector_function_named(name)};
   (set_slot<decltype(F{}(T{}, T{}))>(op, dtype_of<T>(), &binary_loop<F, T>), ...);
   return with_halves<T...>(op);
 }

@@ -9,17 +9,10 @@
 
 #include "meshwise/array/local_array.hpp"
 #include "meshwise/base/dtype.hpp"
+#include "ops/kernels/elementwise_loop.hpp"
+#include "ops/kernels/vector_functions.hpp"
 
 namespace meshwise::detail {
-
-/// Local. An input of an inner loop: dense elements, or a single one that every element of the result takes.
-struct Lane {
-  const std::byte* data = nullptr;
-  bool single = false;
-};
-
-/// Local. Computes `count` dense elements. Not all lanes are single (the runner computes one element then and repeats it).
-using ElementwiseLoop = void (*)(const Lane* lanes, std::byte* out, std::int64_t count);
 
 /// Local. The dtype an operation works in, given its operands' promoted dtype (the rule of promotion vectors `unary` and `binary`).
 enum class WorkRule : std::uint8_t {
@@ -43,6 +36,7 @@ struct ElementwiseOp {
   bool condition = false;    // the first lane is bool, whatever the others are
   bool dense_lanes = false;  // its loops don't take single lanes
   std::array<ElementwiseSlot, 15> slots{};
+  int vector_function = no_vector_function;  // whose loops stand in for those of float32 and float64, where this machine has them
 
   const ElementwiseSlot& slot(Dtype work) const { return slots[static_cast<std::size_t>(work)]; }
   bool allows(Dtype promoted) const { return slot(work_dtype(rule, promoted)).loop != nullptr; }

@@ -18,10 +18,6 @@ struct Axis {
   std::int64_t length, stride, index_step;
 };
 
-/// Accumulators of a row stay in cache while the rows go by.
-constexpr std::int64_t row_tile = 1024;
-/// Rows are summed in groups, the groups then: the pairwise rule for columns.
-constexpr std::int64_t row_group = 256;
 /// Shorter rows are not worth a loop each.
 constexpr std::int64_t least_row = 8;
 
@@ -90,30 +86,27 @@ class Reducer {
   void by_runs(std::byte* out) const {
     const auto inner = reduced_.back();
     const std::span<const Axis> outer(reduced_.data(), reduced_.size() - 1);
-    for_each_point(kept_, [&](std::int64_t kept, std::int64_t) {
+    const auto last = kept_.empty() ? Axis{1, 0, 0} : kept_.back();
+    const std::span<const Axis> before(kept_.data(), kept_.empty() ? 0 : kept_.size() - 1);
+    for_each_point(before, [&](std::int64_t kept, std::int64_t) {
       for_each_point(outer, [&](std::int64_t offset, std::int64_t index) {
-        slot_.run(at(kept + offset), inner.stride, inner.length, out, first_ + index, inner.index_step);
+        slot_.runs(at(kept + offset), inner.stride, inner.length, last.length, last.stride, out, first_ + index, inner.index_step);
       });
-      out += slot_.width;
+      out += static_cast<std::size_t>(last.length) * slot_.width;
     });
   }
 
   void by_rows(std::byte* out) const {
-    const auto row = kept_.back();
-    const std::span<const Axis> outer(kept_.data(), kept_.size() - 1);
-    alignas(64) std::byte group[row_tile * 16];
+    const auto row = kept_.back(), down = reduced_.back();
+    const std::span<const Axis> outer(kept_.data(), kept_.size() - 1), above(reduced_.data(), reduced_.size() - 1);
     for_each_point(outer, [&](std::int64_t kept, std::int64_t) {
       for (std::int64_t column = 0; column < row.length; column += row_tile) {
         const auto count = std::min(row_tile, row.length - column);
-        std::int64_t taken = 0;
-        slot_.clear(group, count);
-        for_each_point(reduced_, [&](std::int64_t offset, std::int64_t index) {
-          slot_.row(at(kept + offset + column * row.stride), row.stride, count, group, first_ + index);
-          if (++taken % row_group != 0) return;
-          slot_.merge(out, group, count);
-          slot_.clear(group, count);
+        for_each_point(above, [&](std::int64_t offset, std::int64_t index) {
+          for (std::int64_t r = 0; r < down.length; r += row_group)
+            slot_.rows(at(kept + offset + column * row.stride + r * down.stride), row.stride, count, std::min(row_group, down.length - r),
+                       down.stride, out, first_ + index + r * down.index_step, down.index_step);
         });
-        if (taken % row_group != 0) slot_.merge(out, group, count);
         out += static_cast<std::size_t>(count) * slot_.width;
       }
     });

@@ -82,41 +82,6 @@ template <class T, bool Largest, bool EqualZeros>
   return top;
 }
 
-// Integers alone: every instruction set gives the same. 128 bits at a time, without an instruction for the larger of two, are half as fast as memory.
-#if defined(__x86_64__) && !defined(MESHWISE_NO_TARGET_CLONES)
-#define MESHWISE_WIDE __attribute__((target_clones("avx2", "default")))
-#else
-#define MESHWISE_WIDE
-#endif
-template <class T, bool Largest, bool EqualZeros>
-struct Dense;
-#define MESHWISE_DENSE(T, largest, zeros, name)                                                                      \
-  MESHWISE_WIDE Order<T> name(const T* x, std::int64_t count) { return extreme_of<T, largest, zeros>(x, 1, count); } \
-  template <>                                                                                                        \
-  struct Dense<T, largest, zeros> {                                                                                  \
-    static constexpr auto run = name;                                                                                \
-  };
-#define MESHWISE_DENSE_OF(T, name)                 \
-  MESHWISE_DENSE(T, true, false, name##_largest)   \
-  MESHWISE_DENSE(T, false, false, name##_smallest) \
-  MESHWISE_DENSE(T, true, true, name##_argmax)     \
-  MESHWISE_DENSE(T, false, true, name##_argmin)
-MESHWISE_DENSE_OF(float, float32)
-MESHWISE_DENSE_OF(double, float64)
-MESHWISE_DENSE_OF(float16_t, half)
-MESHWISE_DENSE_OF(bfloat16_t, brain)
-#undef MESHWISE_DENSE_OF
-#undef MESHWISE_DENSE
-#undef MESHWISE_WIDE
-
-/// The extreme key of `count` elements.
-template <bool Largest, bool EqualZeros, class T>
-Order<T> extreme_key(const T* x, std::int64_t stride, std::int64_t count) {
-  if constexpr (!std::integral<T>)
-    if (stride == 1) return Dense<T, Largest, EqualZeros>::run(x, count);
-  return extreme_of<T, Largest, EqualZeros>(x, stride, count);
-}
-
 template <class T, bool Largest>
 struct Extreme {
   using Accumulator = Order<T>;
@@ -124,8 +89,8 @@ struct Extreme {
   static Accumulator empty() { return Largest ? std::numeric_limits<Accumulator>::min() : std::numeric_limits<Accumulator>::max(); }
   static void take(Accumulator& a, T x, std::int64_t) { merge(a, order_of<T, Largest>(x)); }
   static void merge(Accumulator& a, Accumulator b) { a = (Largest ? b > a : b < a) ? b : a; }
-  static Accumulator run(const T* x, std::int64_t stride, std::int64_t count, std::int64_t, std::int64_t) requires(!std::integral<T>) {
-    return extreme_key<Largest, false>(x, stride, count);
+  [[gnu::always_inline]] static Accumulator run(const T* x, std::int64_t stride, std::int64_t count, std::int64_t, std::int64_t) {
+    return extreme_of<T, Largest, false>(x, stride, count);
   }
 };
 template <class T>
@@ -143,55 +108,43 @@ bool is_true(T x) {
     return x != T{};
 }
 
+// Truths are counted, in a number as wide as an element: that makes the same vectors of all of them.
 template <class T>
-std::int64_t count_true(const T* x, std::int64_t stride, std::int64_t count) {
-  constexpr std::int64_t piece = std::int64_t{1} << 20;  // an int counts it, which vectorises
-  std::int64_t total = 0;
-  for (std::int64_t done = 0; done < count; done += piece) {
-    const auto n = std::min(piece, count - done);
-    const T* from = x + done * stride;
-    int here = 0;
-    if (stride == 1)
-      for (std::int64_t i = 0; i < n; ++i) here += is_true(from[i]);
-    else
-      for (std::int64_t i = 0; i < n; ++i) here += is_true(from[i * stride]);
-    total += here;
-  }
-  return total;
-}
+using Count = std::conditional_t<is_complex_v<T>, std::conditional_t<sizeof(T) == 8, std::uint32_t, std::uint64_t>,
+                                 std::conditional_t<sizeof(T) == 1, std::uint8_t,
+                                                    std::conditional_t<sizeof(T) == 2, std::uint16_t,
+                                                                       std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>>>;
+template <class T>
+struct Counted {
+  using Near = Count<T>;
+  static constexpr bool exchangeable = true;
+  static Near near_empty() { return 0; }
+  static void take_near(Near& a, T x) { a = static_cast<Near>(a + (is_true(x) ? 1 : 0)); }
+};
 
 template <class T>
-struct All {
+struct All : Counted<T> {
   using Accumulator = bool;
-  static constexpr bool exchangeable = true;
   static bool empty() { return true; }
   static void take(bool& a, T x, std::int64_t) { a = a & is_true(x); }
   static void merge(bool& a, bool b) { a = a & b; }
-  static bool run(const T* x, std::int64_t stride, std::int64_t count, std::int64_t, std::int64_t) {
-    return count_true(x, stride, count) == count;
-  }
+  static void gather(bool& a, Count<T> b, std::int64_t rows) { a = a & (static_cast<std::int64_t>(b) == rows); }
 };
 template <class T>
-struct Any {
+struct Any : Counted<T> {
   using Accumulator = bool;
-  static constexpr bool exchangeable = true;
   static bool empty() { return false; }
   static void take(bool& a, T x, std::int64_t) { a = a | is_true(x); }
   static void merge(bool& a, bool b) { a = a | b; }
-  static bool run(const T* x, std::int64_t stride, std::int64_t count, std::int64_t, std::int64_t) {
-    return count_true(x, stride, count) > 0;
-  }
+  static void gather(bool& a, Count<T> b, std::int64_t) { a = a | (b != 0); }
 };
 template <class T>
-struct CountNonzero {
+struct CountNonzero : Counted<T> {
   using Accumulator = std::int64_t;
-  static constexpr bool exchangeable = true;
   static std::int64_t empty() { return 0; }
   static void take(std::int64_t& a, T x, std::int64_t) { a += is_true(x); }
   static void merge(std::int64_t& a, std::int64_t b) { a += b; }
-  static std::int64_t run(const T* x, std::int64_t stride, std::int64_t count, std::int64_t, std::int64_t) {
-    return count_true(x, stride, count);
-  }
+  static void gather(std::int64_t& a, Count<T> b, std::int64_t) { a += static_cast<std::int64_t>(b); }
 };
 
 /// A value's place in the order and the number of the element it came from; -1: none yet.
@@ -221,20 +174,74 @@ struct Position {
   }
 
   // The extreme of a piece first, by vector instructions; where it was only if it beats all before.
-  static Candidate run(const T* x, std::int64_t stride, std::int64_t count, std::int64_t number, std::int64_t step) {
+  [[gnu::always_inline]] static Candidate run(const T* x, std::int64_t stride, std::int64_t count, std::int64_t number, std::int64_t step) {
+    constexpr std::int64_t piece = 1024;
     Candidate best = empty();
     Order<T> top{};
-    for (std::int64_t done = 0; done < count; done += block) {
-      const auto n = std::min(block, count - done);
+    for (std::int64_t done = 0; done < count; done += piece) {
+      const auto n = std::min(piece, count - done);
       const T* from = x + done * stride;
-      const auto here = extreme_key<Largest, true>(from, stride, n);
+      const auto here = extreme_of<T, Largest, true>(from, stride, n);
       if (best.number >= 0 && !beats(here, top)) continue;
-      std::int64_t i = 0;
-      while (place(from[i * stride]) != here) ++i;
       top = here;
-      best = {widened(here), number + (done + i) * step};
+      best = {widened(here), number + (done + first_of(from, stride, n, here)) * step};
     }
     return best;
+  }
+
+  // Without a branch an element, in numbers as wide as a key.
+  [[gnu::always_inline]] static std::int64_t first_of(const T* x, std::int64_t stride, std::int64_t count, Order<T> key) {
+    using Number = std::make_signed_t<std::conditional_t<std::same_as<T, bool>, std::int8_t, Order<T>>>;
+    constexpr std::int64_t piece = 64;
+    for (std::int64_t done = 0; done < count; done += piece) {
+      const auto n = static_cast<Number>(std::min(piece, count - done));
+      const T* from = x + done * stride;
+      Number first = piece;
+      const auto look = [&](Number i, T value) {
+        const Number here = place(value) == key ? i : Number{piece};
+        first = here < first ? here : first;
+      };
+      if (stride == 1)
+        for (Number i = 0; i < n; ++i) look(i, from[i]);
+      else
+        for (Number i = 0; i < n; ++i) look(i, from[i * stride]);
+      if (first < piece) return done + first;
+    }
+    return count;
+  }
+
+  // A key and the number of its row, of the same width: both stay in vectors.
+  MESHWISE_WIDE static void rows(const T* __restrict x, std::int64_t stride, std::int64_t columns, std::int64_t rows, std::int64_t row_step,
+                                 Candidate* __restrict out, std::int64_t index, std::int64_t step) {
+    using Row = std::conditional_t<
+        sizeof(T) == 1, std::uint8_t,
+        std::conditional_t<sizeof(T) == 2, std::uint16_t, std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>>;
+    alignas(64) Order<T> tops[row_tile];
+    alignas(64) Row where[row_tile];
+    for (std::int64_t i = 0; i < columns; ++i) {
+      tops[i] = place(x[i * stride]);
+      where[i] = 0;
+    }
+    each_rows<T>(stride, columns, 1, rows, [&](std::int64_t r, auto together) {
+      const T* __restrict row = x + r * row_step;
+      const auto take = [&](std::int64_t i, std::int64_t at) {
+        auto top = tops[i];
+        auto from = where[i];
+        for (std::int64_t k = 0; k < together(); ++k) {
+          const auto key = place(row[at + k * row_step]);
+          const bool better = beats(key, top);
+          top = better ? key : top;
+          from = better ? static_cast<Row>(r + k) : from;
+        }
+        tops[i] = top;
+        where[i] = from;
+      };
+      if (stride == 1)
+        for (std::int64_t i = 0; i < columns; ++i) take(i, i);
+      else
+        for (std::int64_t i = 0; i < columns; ++i) take(i, i * stride);
+    });
+    for (std::int64_t i = 0; i < columns; ++i) merge(out[i], {widened(tops[i]), index + static_cast<std::int64_t>(where[i]) * step});
   }
 };
 template <class T>

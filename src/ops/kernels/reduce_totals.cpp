@@ -30,8 +30,26 @@ A multiplied(A a, A b) {
     return a * b;
 }
 
+/// The sums of row_group small integers: exact in less than their total takes, and twice the elements go into a vector.
 template <class T>
-struct Sum {
+using Narrow = std::conditional_t<
+    std::same_as<T, std::int8_t>, std::int16_t,
+    std::conditional_t<sizeof(T) == 1, std::uint16_t,
+                       std::conditional_t<std::same_as<T, std::int16_t>, std::int32_t,
+                                          std::conditional_t<sizeof(T) == 2, std::uint32_t,
+                                                             std::conditional_t<std::signed_integral<T>, std::int64_t, std::uint64_t>>>>>;
+template <class T, class Accumulator, bool Narrows>
+struct SumNear {};
+template <class T, class A>
+struct SumNear<T, A, true> {
+  using Near = Narrow<T>;
+  static Near near_empty() { return 0; }
+  static void take_near(Near& a, T x) { a = static_cast<Near>(a + static_cast<Near>(x)); }
+  static void gather(A& a, Near b, std::int64_t) { a = added(a, static_cast<A>(b)); }
+};
+
+template <class T>
+struct Sum : SumNear<T, Wide<T>, std::integral<T> && sizeof(T) == 1> {
   using Accumulator = Wide<T>;
   static constexpr bool exchangeable = true;
   static Accumulator empty() { return Accumulator{}; }
@@ -40,8 +58,10 @@ struct Sum {
 };
 
 template <class T>
-struct Mean {
-  using Accumulator = std::conditional_t<is_complex_v<T>, std::complex<double>, double>;
+using Average = std::conditional_t<is_complex_v<T>, std::complex<double>, double>;
+template <class T>
+struct Mean : SumNear<T, Average<T>, std::integral<T> && sizeof(T) <= 4> {
+  using Accumulator = Average<T>;
   static constexpr bool exchangeable = true;
   static Accumulator empty() { return Accumulator{}; }
   static void take(Accumulator& a, T x, std::int64_t) { a += static_cast<Accumulator>(value_of(x)); }

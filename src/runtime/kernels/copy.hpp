@@ -18,6 +18,7 @@ using CopyKernel = void (*)(const std::byte* from, std::byte* to, const CopyAxis
 /// Kernels that leave the target in the caches, and kernels that write whole lines past them.
 struct CopyKernels {
   CopyKernel runs, runs_streamed, transposed, transposed_streamed;
+  void (*tile_streamed)(const std::byte* from, std::byte* to, std::int64_t bytes);  // from the nearest cache
   void (*fence)();  // after streaming, before anybody is told
 };
 

@@ -3,6 +3,6 @@
 
 namespace meshwise::detail {
 
-const CopyKernels avx2_copy_kernels{runs, runs_streamed, transposed<false>, transposed<true>, fence};
+const CopyKernels avx2_copy_kernels{runs, runs_streamed, transposed<false>, transposed<true>, tile_streamed, fence};
 
 }  // namespace meshwise::detail

@@ -3,6 +3,6 @@
 
 namespace meshwise::detail {
 
-const CopyKernels portable_copy_kernels{runs, runs_streamed, transposed<false>, transposed<true>, fence};
+const CopyKernels portable_copy_kernels{runs, runs_streamed, transposed<false>, transposed<true>, tile_streamed, fence};
 
 }  // namespace meshwise::detail

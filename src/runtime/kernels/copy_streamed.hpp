@@ -29,6 +29,14 @@ MESHWISE_INLINE void stream_run(std::byte* to, const std::byte* from, std::int64
   copy_small(to + k, from + k, n - k);
 }
 
+void tile_streamed(const std::byte* from, std::byte* to, std::int64_t bytes) {
+  const std::int64_t head = to_line_end(to) < bytes ? to_line_end(to) : bytes;
+  copy_small(to, from, head);
+  std::int64_t k = head;
+  for (; k + line_bytes <= bytes; k += line_bytes) put<true>(to + k, load_line(from + k));
+  copy_small(to + k, from + k, bytes - k);
+}
+
 // Sixteen bytes made of neighbours `step` apart.
 template <std::int64_t Bytes, std::size_t... I>
 MESHWISE_INLINE Lane lane_of(const std::byte* from, std::int64_t step, std::index_sequence<I...>) {
