@@ -34,7 +34,7 @@ std::int64_t shard_bytes(const Array& x) {
 }
 
 // Small matrices on one device (linear algebra beside products), and what has a larger shape than the samples allow.
-const std::set<std::string_view> elsewhere{"outer", "meshgrid", "linalg::cross", "one_hot", "diagonal", "trace", "searchsorted", "digitize"};
+const std::set<std::string_view> elsewhere{"outer", "meshgrid", "linalg::cross", "one_hot", "diagonal", "trace", "searchsorted", "digitize", "stencil"};
 
 TEST(MemoryOfOperations, AtThreeTenthsAboveTheIdealAllRun) {
   const auto all = samples();

@@ -11,7 +11,7 @@ import sys
 
 root = pathlib.Path(__file__).resolve().parent.parent
 document = root / "docs" / "operations.md"
-NOT_OPERATIONS = {"is_deterministic"}  # asks, and makes no array
+NOT_OPERATIONS = {"is_deterministic", "result_type"}  # make no array
 
 
 def functions():

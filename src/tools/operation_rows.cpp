@@ -2,7 +2,20 @@
 
 #include "tools/operation_rows.hpp"
 
-#include "meshwise/meshwise.hpp"
+#include "meshwise/ops/count.hpp"
+#include "meshwise/ops/decompositions.hpp"
+#include "meshwise/ops/elementwise.hpp"
+#include "meshwise/ops/index.hpp"
+#include "meshwise/ops/linalg.hpp"
+#include "meshwise/ops/manipulate.hpp"
+#include "meshwise/ops/matrix_parts.hpp"
+#include "meshwise/ops/nn.hpp"
+#include "meshwise/ops/norms.hpp"
+#include "meshwise/ops/reduce.hpp"
+#include "meshwise/ops/scan.hpp"
+#include "meshwise/ops/sort.hpp"
+#include "meshwise/ops/stencil.hpp"
+#include "meshwise/ops/windows.hpp"
 
 namespace meshwise::detail {
 
@@ -166,10 +179,22 @@ OperationFamily indexing() {
            {"slice", [](S s) { return slice(s.x, {1, 0}, {s.x.shape()[0] - 1, s.x.shape()[1]}); }},
            {"take", [](S s) { return take(s.x, s.indices, 1); }, "x, indices"},
            {"take_along_axis", [](S s) { return take_along_axis(s.x, broadcast_to(s.indices, {s.x.shape()[0], s.indices.size()}), 1); }, "x, indices"},
+           {"dynamic_slice", [](S s) { return dynamic_slice(s.x, {2, 0}, {4, s.x.shape()[1]}); }},
+           {"dynamic_update_slice", [](S s) { return dynamic_update_slice(s.x, s.y[Slice(0, 2)], {3, 0}); }, "x, y"},
            {"nonzero", {}, "x", "counted first (Synchronising); the indices whole on every device: x is gathered"},
            {"at", [](S s) { return at(s.x, {Slice(0, 3)}).set(0); }},
            {"searchsorted", [](S s) { return searchsorted(s.vector, s.x); }, "vector, x"},
            {"digitize", [](S s) { return digitize(s.x, s.vector); }, "x, vector"}}};
+}
+
+OperationFamily neighbours() {
+  return {"Neighbours",
+          {{"shift", [](S s) { return shift(s.x, 1, 0); }},
+           {"stencil", [](S s) { return stencil(s.x, {{1, 1}, {0, 0}}, [](const LocalArray& wide) { return wide; }); }},
+           {"window_sum", [](S s) { return window_sum(s.x, {3, 1}); }},
+           {"window_mean", [](S s) { return window_mean(s.x, {3, 1}); }},
+           {"window_max", [](S s) { return window_max(s.x, {3, 1}); }},
+           {"window_min", [](S s) { return window_min(s.x, {3, 1}); }}}};
 }
 
 OperationFamily sorting() {
@@ -211,7 +236,7 @@ OperationFamily random_numbers() {
 }  // namespace
 
 std::vector<OperationFamily> operation_families() {
-  return {elementwise(), statistics(), linear_algebra(), manipulation(), indexing(), sorting(), networks(), random_numbers()};
+  return {elementwise(), statistics(), linear_algebra(), manipulation(), indexing(), neighbours(), sorting(), networks(), random_numbers()};
 }
 
 }  // namespace meshwise::detail
