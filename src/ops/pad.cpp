@@ -57,7 +57,8 @@ Array pad_axis(const Array& x, std::int64_t axis, std::pair<std::int64_t, std::i
   auto request = request_of(x, operands, widths);
   request.salt = detail::mix(request.salt, static_cast<std::uint64_t>(mode) + 1);
   std::vector<detail::RegionMove> moves;
-  for (const auto& run : detail::runs_of({-width.first, n + width.second}, n, mode)) moves.push_back(move_along(x, axis, run.to, run.first, run.step, run.count));
+  for (const auto& run : detail::runs_of({-width.first, n + width.second}, n, mode))
+    moves.push_back(move_along(x, axis, run.to, run.first, run.step, run.count));
   return detail::dispatch_moves(request, moves);
 }
 

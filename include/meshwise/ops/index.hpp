@@ -22,7 +22,8 @@ Array slice(const Array& x, const std::vector<std::int64_t>& starts, const std::
             const std::vector<std::int64_t>& strides = {});
 /// Collective. Elements of x along an axis by an integer array: [a, n, b] with indices [i, j] on axis 1 -> [a, i, j, b]. Negative indices count from
 /// the end. x[indices] is take with IndexMode::clip on axis 0. Throws: DtypeError for indices that are no integers; IndexError for an axis out of range.
-Array take(const Array& x, const Array& indices, std::int64_t axis = 0, IndexMode mode = IndexMode::fill, const std::optional<PartitionSpec>& out_sharding = {});
+Array take(const Array& x, const Array& indices, std::int64_t axis = 0, IndexMode mode = IndexMode::fill,
+           const std::optional<PartitionSpec>& out_sharding = {});
 
 /// Collective. x[..., indices[..., j, ...], ...]: for each element of `indices` the element of x that its own place names but for that axis; the other axes
 /// broadcast. Throws: ShapeError for another number of axes; DtypeError; IndexError.

@@ -36,7 +36,8 @@ Array einsum(std::string_view subscripts, const std::vector<Array>& operands, co
 
 namespace linalg {
 // The Array API's extension names these too.
-using meshwise::diagonal, meshwise::matmul, meshwise::matrix_transpose, meshwise::outer, meshwise::tensordot, meshwise::trace, meshwise::vecdot;
+using meshwise::diagonal, meshwise::matmul, meshwise::matrix_transpose, meshwise::outer, meshwise::tensordot, meshwise::trace,
+    meshwise::vecdot;
 }  // namespace linalg
 
 }  // namespace meshwise
