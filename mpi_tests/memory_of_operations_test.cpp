@@ -7,6 +7,7 @@
 #include <meshwise/meshwise.hpp>
 #include <meshwise/tools/explain.hpp>
 
+#include <map>
 #include <set>
 
 #include "support/hooks.hpp"
@@ -34,7 +35,10 @@ std::int64_t shard_bytes(const Array& x) {
 }
 
 // Small matrices on one device (linear algebra beside products), and what has a larger shape than the samples allow.
-const std::set<std::string_view> elsewhere{"outer", "meshgrid", "linalg::cross", "one_hot", "diagonal", "trace", "searchsorted", "digitize", "stencil"};
+const std::set<std::string_view> elsewhere{"outer", "meshgrid", "linalg::cross", "one_hot", "searchsorted", "digitize", "stencil"};
+
+// Their factors: the operand, the part in order, what arrives (design 018); places go with the values.
+const std::map<std::string_view, double> dearer{{"sort", 1.6}, {"argsort", 2.9}};
 
 TEST(MemoryOfOperations, AtThreeTenthsAboveTheIdealAllRun) {
   const auto all = samples();
@@ -57,7 +61,8 @@ TEST(MemoryOfOperations, AtThreeTenthsAboveTheIdealAllRun) {
           if (row.shown.substr(at, end - at) == name) operands += shard_bytes(*x);
           at = end + 2;
         }
-      mw::detail::test_limit_memory(other_live + result_bytes + (operands + result_bytes) * 3 / 10 + (std::int64_t{1} << 20));
+      const auto factor = dearer.contains(row.name) ? dearer.at(row.name) : 1.3;
+      mw::detail::test_limit_memory(other_live + result_bytes + static_cast<std::int64_t>(static_cast<double>(operands + result_bytes) * (factor - 1)) + (std::int64_t{1} << 20));
       try {
         mw::agree([&] { mw::block_until_ready(row.call(all)); });
       } catch (const mw::OutOfMemoryError&) {

@@ -11,7 +11,7 @@
 #include "meshwise/ops/index.hpp"
 #include "meshwise/ops/manipulate.hpp"
 #include "meshwise/ops/reduce.hpp"
-#include "ops/window.hpp"
+#include "ops/either.hpp"
 
 namespace meshwise {
 
@@ -33,6 +33,22 @@ LocalArray keep_triangle(const LocalArray& x, const Index& box, std::int64_t k, 
     const auto edge = rows.start + i % rows.size() + k + (lower ? 1 : 0);
     const auto at = std::clamp<std::int64_t>(edge - columns.start, 0, columns.size());
     std::memset(lower ? row + at * item : row, 0, static_cast<std::size_t>((lower ? columns.size() - at : at) * item));
+  }
+  return out;
+}
+
+// For each row of a dense block its element on the diagonal, or zero.
+LocalArray crossed_by_diagonal(const LocalArray& x, const Index& box, std::int64_t offset) {
+  Shape shape;
+  for (std::int64_t d = 0; d + 1 < x.ndim(); ++d) shape.push_back(x.shape()[d]);
+  LocalArray out(shape, x.dtype());
+  const auto rows = box[box.ndim() - 2], columns = box[box.ndim() - 1];
+  const auto item = static_cast<std::int64_t>(itemsize(x.dtype()));
+  std::memset(out.data(), 0, static_cast<std::size_t>(out.nbytes()));
+  for (std::int64_t i = 0; i < out.size(); ++i) {
+    const auto column = rows.start + i % rows.size() + offset;
+    if (column < columns.start || column >= columns.stop) continue;
+    std::memcpy(out.data() + i * item, x.data() + (i * columns.size() + column - columns.start) * item, static_cast<std::size_t>(item));
   }
   return out;
 }
@@ -62,27 +78,21 @@ Array diagonal(const Array& x, std::int64_t offset) {
   const auto m = x.shape()[x.ndim() - 2], n = x.shape()[x.ndim() - 1];
   const auto row = std::clamp<std::int64_t>(-offset, 0, m), column = std::clamp<std::int64_t>(offset, 0, n);
   const auto length = std::min(m - row, n - column);
-  const auto square = getitem(x, {ellipsis, Slice(row, row + length), Slice(column, column + length)});
-  // The layout of einsum("...ii->...i"): the matrix is whole where its diagonal is taken.
-  const Operand operands[] = {square};
+  // A vector of all rows: on each device what of the diagonal crosses its block, and zeros.
+  const Operand operands[] = {x};
   detail::Request request;
   request.operation = "diagonal";
-  request.rule = LayoutRule::contract;
-  std::string batch;
-  for (std::int64_t d = 0; d < x.ndim() - 2; ++d) batch += static_cast<char>('a' + d);
-  request.attributes.subscripts = batch + "zz->" + batch + "z";
+  request.rule = LayoutRule::reduce;
+  request.attributes.axes = {x.ndim() - 1};
   request.operands = operands;
-  request.shape = square.shape();
-  request.shape.erase(request.shape.ndim() - 1);
+  for (std::int64_t d = 0; d + 1 < x.ndim(); ++d) request.shape.push_back(x.shape()[d]);
   request.dtype = x.dtype();
-  request.kernel = [](std::span<const LocalArray> in, const detail::KernelContext& context) {
-    const auto& block = in[0];
-    const auto& both = block.strides();
-    PerAxis<std::int64_t> strides(both.begin(), both.end() - 1);
-    strides[strides.size() - 1] += both[both.size() - 1];
-    return detail::window(block, context.result_box.shape(), std::move(strides));
+  request.salt = detail::mix(0, static_cast<std::uint64_t>(offset));
+  request.kernel = [=](std::span<const LocalArray> in, const detail::KernelContext& context) {
+    return crossed_by_diagonal(in[0].contiguous(), context.operand_boxes[0], offset);
   };
-  return detail::dispatch(request);
+  request.reduction = detail::either(x.dtype());
+  return getitem(detail::dispatch(request), {ellipsis, Slice(row, row + length)});
 }
 
 Array trace(const Array& x, std::int64_t offset, std::optional<Dtype> dtype) {

@@ -9,8 +9,10 @@
 #include "meshwise/ops/index.hpp"
 #include "meshwise/ops/manipulate.hpp"
 #include "ops/inexact.hpp"
+#include "ops/kernels/elementwise_op.hpp"
 #include "ops/kernels/scan.hpp"
 #include "ops/split_axis.hpp"
+#include "ops/tiles.hpp"
 
 namespace meshwise {
 
@@ -108,8 +110,12 @@ Array diff(const Array& x, std::int64_t axis, std::int64_t n, const std::optiona
     std::vector<IndexExpression> later(static_cast<std::size_t>(along), IndexExpression(Slice())), earlier = later;
     later.emplace_back(Slice(std::min<std::int64_t>(1, length), none));
     earlier.emplace_back(Slice(0, std::max<std::int64_t>(length - 1, 0)));
-    const auto a = getitem(out, later), b = getitem(out, earlier);
-    out = out.dtype() == bool_ ? not_equal(a, b) : subtract(a, b);
+    const auto dtype = out.dtype();
+    const std::vector<Array> both{getitem(out, later), getitem(out, earlier)};
+    out = Array();
+    out = detail::map_tiles(
+        "diff", both, dtype, [&](std::span<const LocalArray> in) { return detail::step(dtype == bool_ ? detail::op::not_equal : detail::op::subtract, dtype, in[0], in[1]); },
+        detail::Memory::of_an_operand);
   }
   return out;
 }

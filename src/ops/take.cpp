@@ -11,6 +11,7 @@
 
 #include "array/dispatch.hpp"
 #include "meshwise/base/error.hpp"
+#include "ops/either.hpp"
 #include "ops/index_plan.hpp"
 
 namespace meshwise {
@@ -124,15 +125,6 @@ LocalArray gather(const LocalArray& values, const LocalArray& indices, const Gat
   return out;
 }
 
-// Of the parts that look for an element one has it, the others have zeros; where none is, all have the same filler.
-detail::Reduction either(Dtype dtype) {
-  detail::Reduction out;
-  out.combine = [item = static_cast<std::int64_t>(itemsize(dtype))](std::byte* acc, const std::byte* in, std::int64_t count) {
-    for (std::int64_t i = 0; i < count * item; ++i) acc[i] |= in[i];
-  };
-  return out;
-}
-
 void check_indices(std::string_view operation, const Array& x, const Array& indices, std::int64_t axis, IndexMode mode) {
   if (!is_integer(indices.dtype()))
     throw DtypeError(fmt::format("{}: argument indices is {}; indices are integers", operation, type_string(indices)));
@@ -163,7 +155,7 @@ Array detail::take_rows(const Array& x, const Array& indices, std::int64_t axis,
   request.kernel = [&](std::span<const LocalArray> in, const detail::KernelContext& context) {
     return gather(in[0], in[1], {along, x.shape()[along], context.operand_boxes[0][along], mode}, context.result_box.shape());
   };
-  request.reduction = either(x.dtype());
+  request.reduction = detail::either(x.dtype());
   return detail::dispatch(request);
 }
 
@@ -193,7 +185,7 @@ Array take_along_axis(const Array& x, const Array& indices, std::int64_t axis, I
   request.kernel = [&](std::span<const LocalArray> in, const detail::KernelContext& context) {
     return gather_along(in[0], in[1], {along, x.shape()[along], context.operand_boxes[0][along], mode}, context.result_box.shape());
   };
-  request.reduction = either(x.dtype());
+  request.reduction = detail::either(x.dtype());
   return detail::dispatch(request);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "meshwise/runtime/partial_blocks.hpp"
 #include "ops/axes.hpp"
 #include "ops/kernels/reduce_op.hpp"
 
@@ -50,6 +51,18 @@ std::vector<LocalArray> all_beside(std::span<const LocalArray> inputs, const Ind
   return tiles;
 }
 
+/// Nobody else holds the block: this rank's array and the kernel's own handle are all there is.
+bool is_ours_alone(const LocalArray& x, const Shape& shape, Dtype dtype) {
+  return x.dtype() == dtype && x.shape() == shape && x.is_contiguous() && x.size() > 0 && x.block()->size() == static_cast<std::size_t>(x.nbytes()) &&
+         x.block().use_count() <= 2 && is_only_here(*x.block());
+}
+
+LocalArray memory_for(std::span<const LocalArray> inputs, const Shape& shape, Dtype dtype) {
+  for (const auto& x : inputs)
+    if (is_ours_alone(x, shape, dtype)) return x;
+  return {shape, dtype};
+}
+
 }  // namespace
 
 LocalArray literal(double value, Dtype dtype) {
@@ -65,7 +78,7 @@ LocalArray step(const ElementwiseOp& op, Dtype work, const LocalArray& x, const 
   return run_elementwise(op, work, both, broadcast_shapes(x.shape(), y.shape(), op.name));
 }
 
-Array map_tiles(const char* name, const std::vector<Array>& arrays, Dtype dtype, const TileProgram& program) {
+Array map_tiles(const char* name, const std::vector<Array>& arrays, Dtype dtype, const TileProgram& program, Memory memory) {
   std::vector<Operand> operands(arrays.begin(), arrays.end());
   Request request;
   request.operation = name;
@@ -76,7 +89,8 @@ Array map_tiles(const char* name, const std::vector<Array>& arrays, Dtype dtype,
   request.dtype = dtype;
   request.kernel = [&](std::span<const LocalArray> inputs, const KernelContext& context) {
     const auto shape = context.result_box.shape();
-    LocalArray out(shape, dtype);
+    // A tile is read before it is written.
+    const auto out = memory == Memory::of_an_operand ? memory_for(inputs, shape, dtype) : LocalArray(shape, dtype);
     for_each_tile(shape, [&](const Index& box) { copy_values(program(all_beside(inputs, box, shape)), out.box(box)); });
     return out;
   };

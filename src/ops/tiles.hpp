@@ -13,8 +13,11 @@ namespace meshwise::detail {
 /// Local. From tiles of the operands, which broadcast together, to the tile of the result; steps by run_elementwise and run_astype.
 using TileProgram = std::function<LocalArray(std::span<const LocalArray> tiles)>;
 
+/// Local. Whether the result of map_tiles may take the memory of an operand: one that its caller made and drops.
+enum class Memory : bool { fresh, of_an_operand };
+
 /// Collective. The program's values for all of x, y, ... broadcast together, of `dtype`, as the operation `name`. Throws what dispatch throws.
-Array map_tiles(const char* name, const std::vector<Array>& operands, Dtype dtype, const TileProgram& program);
+Array map_tiles(const char* name, const std::vector<Array>& operands, Dtype dtype, const TileProgram& program, Memory memory = Memory::fresh);
 
 /// Collective. The sum, over the axes, of the program's values (of dtype `values`) for x and `beside`, which is x's shape or 1 long; of dtype `dtype`.
 Array sum_tiles(const char* name, const Array& x, const Array& beside, const std::vector<std::int64_t>& axes, bool keepdims, Dtype values, Dtype dtype,

@@ -124,10 +124,41 @@ void check_broadcast(const Array& u, const IndexPlan& plan, const Array& x) {
                                  type_string(x), to_string(plan.shape)));
 }
 
+constexpr std::int64_t large_update = 4096;  // elements that every device can as well be given
+
+// A box of x, and an update so large that each device is sent its own part of it alone.
+bool moves_as_box(const IndexPlan& plan, const Array& x, const Array& u) {
+  if (!plan.arrays.empty() || u.size() < large_update || !x.committed() || x.sharding().mesh().is_explicit() || x.dtype() == bool_) return false;
+  return std::all_of(plan.axes.begin(), plan.axes.end(), [](const IndexedAxis& axis) { return axis.step == 1 && axis.count > 0; });
+}
+
+Array update_box(const Array& x, const IndexPlan& plan, ScatterOp op, const Array& u) {
+  Shape shape;
+  std::vector<Operand> starts;
+  std::vector<IndexExpression> box;
+  for (const auto& axis : plan.axes) {
+    const auto count = axis.kind == IndexedAxis::Kind::fixed ? 1 : axis.count;
+    shape.push_back(count);
+    starts.emplace_back(axis.start);
+    box.emplace_back(Slice(axis.start, axis.start + count));
+  }
+  auto part = reshape(broadcast_to(u, plan.shape), shape);
+  if (op != ScatterOp::set) {
+    const auto old = getitem(x, box);
+    part = op == ScatterOp::add        ? add(old, part)
+           : op == ScatterOp::subtract ? subtract(old, part)
+           : op == ScatterOp::multiply ? multiply(old, part)
+           : op == ScatterOp::max      ? maximum(old, part)
+                                       : minimum(old, part);
+  }
+  return dynamic_update_slice(x, part, starts);
+}
+
 Array update(const Array& x, const std::vector<IndexExpression>& items, ScatterOp op, const Operand& given, IndexMode mode) {
   const auto plan = detail::plan_index(x, items);
   const auto u = (given.array() != nullptr ? *given.array() : asarray(*given.scalar())).astype(x.dtype());
   check_broadcast(u, plan, x);
+  if (moves_as_box(plan, x, u)) return update_box(x, plan, op, u);
   std::vector<Operand> operands{x, u};
   for (const auto& indices : plan.arrays) {
     const auto wide = detail::wide_indices(indices);
