@@ -31,55 +31,59 @@ constexpr Order<T> infinity_bits() {
 }
 
 // Floats in order, -0 below +0, as integers of their width: a vector instruction then compares them, the 16-bit ones too, and no grouping of elements
-// or devices shows. NaN of either sign is beyond everything on the side that is asked for.
+// or devices shows. NaN is beyond the infinities, on the side of its sign.
+template <class T>
+[[gnu::always_inline]] inline Order<T> signed_order_of(T x) {
+  if constexpr (std::integral<T>) {
+    return x;
+  } else {
+    using K = Order<T>;
+    const auto bits = std::bit_cast<K>(x);
+    return static_cast<K>(bits ^ ((bits >> (8 * sizeof(K) - 1)) & std::numeric_limits<K>::max()));
+  }
+}
+
+/// The order that stands for NaN of either sign: beyond everything on the side that is asked for.
+template <class T, bool Largest>
+constexpr Order<T> nan_order = Largest ? std::numeric_limits<Order<T>>::max() : std::numeric_limits<Order<T>>::min();
+
 template <class T, bool Largest>
 [[gnu::always_inline]] inline Order<T> order_of(T x) {
   if constexpr (std::integral<T>) {
     return x;
   } else {
     using K = Order<T>;
-    constexpr K all = std::numeric_limits<K>::max();
-    constexpr auto infinity = [] {
-      if constexpr (std::same_as<T, float16_t>)
-        return K{0x7c00};
-      else if constexpr (std::same_as<T, bfloat16_t>)
-        return K{0x7f80};
-      else
-        return std::bit_cast<K>(std::numeric_limits<T>::infinity());
-    }();
-    const auto bits = std::bit_cast<K>(x);
-    const auto ordered = static_cast<K>(bits ^ ((bits >> (8 * sizeof(K) - 1)) & all));
-    return static_cast<K>(bits & all) > infinity ? (Largest ? all : std::numeric_limits<K>::min()) : ordered;
+    const bool nan = static_cast<K>(std::bit_cast<K>(x) & std::numeric_limits<K>::max()) > infinity_bits<T>();
+    return nan ? nan_order<T, Largest> : signed_order_of(x);
   }
 }
 
 /// Where positions are asked for, zeros of either sign are equal: the first counts.
-template <class T, bool Largest, bool EqualZeros>
-[[gnu::always_inline]] inline Order<T> key_of(T x) {
-  const auto order = order_of<T, Largest>(x);
+template <class T, bool EqualZeros>
+[[gnu::always_inline]] inline Order<T> key_of_order(Order<T> order) {
   if constexpr (std::integral<T> || !EqualZeros)
     return order;
   else
     return order == -1 ? Order<T>{0} : order;
 }
 
-// Keys are made a piece at a time, so that making them and comparing them vectorise each on its own.
+// Both ends are sought, of the plain order: NaN of either sign then shows at one of them, once for all elements.
 template <class T, bool Largest, bool EqualZeros>
 [[gnu::always_inline]] inline Order<T> extreme_of(const T* x, std::int64_t stride, std::int64_t count) {
   using K = Order<T>;
-  constexpr std::int64_t piece = 256;
-  K keys[piece];
-  K top = Largest ? std::numeric_limits<K>::min() : std::numeric_limits<K>::max();
-  for (std::int64_t done = 0; done < count; done += piece) {
-    const auto n = std::min(piece, count - done);
-    const T* from = x + done * stride;
-    if (stride == 1)
-      for (std::int64_t i = 0; i < n; ++i) keys[i] = key_of<T, Largest, EqualZeros>(from[i]);
-    else
-      for (std::int64_t i = 0; i < n; ++i) keys[i] = key_of<T, Largest, EqualZeros>(from[i * stride]);
-    for (std::int64_t i = 0; i < n; ++i) top = (Largest ? keys[i] > top : keys[i] < top) ? keys[i] : top;
-  }
-  return top;
+  K top = std::numeric_limits<K>::min(), bottom = std::numeric_limits<K>::max();
+  const auto take = [&](T value) {
+    const K order = signed_order_of(value);
+    if constexpr (!std::integral<T> || Largest) top = order > top ? order : top;
+    if constexpr (!std::integral<T> || !Largest) bottom = order < bottom ? order : bottom;
+  };
+  if (stride == 1)
+    for (std::int64_t i = 0; i < count; ++i) take(x[i]);
+  else
+    for (std::int64_t i = 0; i < count; ++i) take(x[i * stride]);
+  if constexpr (!std::integral<T>)
+    if (top > infinity_bits<T>() || bottom < ~infinity_bits<T>()) return nan_order<T, Largest>;
+  return key_of_order<T, EqualZeros>(Largest ? top : bottom);
 }
 
 template <class T, bool Largest>
@@ -158,7 +162,7 @@ struct Position {
   using Accumulator = Candidate;
   static constexpr bool exchangeable = false;
 
-  static Order<T> place(T x) { return key_of<T, Largest, true>(x); }
+  [[gnu::always_inline]] static Order<T> place(T x) { return key_of_order<T, true>(order_of<T, Largest>(x)); }
   static std::int64_t widened(Order<T> order) {
     if constexpr (std::same_as<T, std::uint64_t>)
       return static_cast<std::int64_t>(order ^ (std::uint64_t{1} << 63));
@@ -173,41 +177,38 @@ struct Position {
     if (b.number >= 0 && (a.number < 0 || beats(b.order, a.order) || (b.order == a.order && b.number < a.number))) a = b;
   }
 
-  // The extreme of a piece first, by vector instructions; where it was only if it beats all before.
+  // The extreme of each piece, by vector instructions; where it is in the best of them at the end.
   [[gnu::always_inline]] static Candidate run(const T* x, std::int64_t stride, std::int64_t count, std::int64_t number, std::int64_t step) {
     constexpr std::int64_t piece = 1024;
-    Candidate best = empty();
-    Order<T> top{};
-    for (std::int64_t done = 0; done < count; done += piece) {
-      const auto n = std::min(piece, count - done);
-      const T* from = x + done * stride;
-      const auto here = extreme_of<T, Largest, true>(from, stride, n);
-      if (best.number >= 0 && !beats(here, top)) continue;
+    if (count == 0) return empty();
+    Order<T> top = extreme_of<T, Largest, true>(x, stride, std::min(piece, count));
+    std::int64_t from = 0;
+    for (std::int64_t done = piece; done < count; done += piece) {
+      const auto here = extreme_of<T, Largest, true>(x + done * stride, stride, std::min(piece, count - done));
+      if (!beats(here, top)) continue;
       top = here;
-      best = {widened(here), number + (done + first_of(from, stride, n, here)) * step};
+      from = done;
     }
-    return best;
+    return {widened(top), number + (from + first_of(x + from * stride, stride, std::min(piece, count - from), top)) * step};
   }
 
-  // Without a branch an element, in numbers as wide as a key.
+  // Stretches of a fixed length without a branch an element, in numbers as wide as a key; it is somewhere.
   [[gnu::always_inline]] static std::int64_t first_of(const T* x, std::int64_t stride, std::int64_t count, Order<T> key) {
-    using Number = std::make_signed_t<std::conditional_t<std::same_as<T, bool>, std::int8_t, Order<T>>>;
-    constexpr std::int64_t piece = 64;
-    for (std::int64_t done = 0; done < count; done += piece) {
-      const auto n = static_cast<Number>(std::min(piece, count - done));
-      const T* from = x + done * stride;
-      Number first = piece;
-      const auto look = [&](Number i, T value) {
-        const Number here = place(value) == key ? i : Number{piece};
-        first = here < first ? here : first;
-      };
-      if (stride == 1)
-        for (Number i = 0; i < n; ++i) look(i, from[i]);
-      else
-        for (Number i = 0; i < n; ++i) look(i, from[i * stride]);
-      if (first < piece) return done + first;
-    }
-    return count;
+    using Number = std::conditional_t<sizeof(T) == 1, std::int8_t,
+                                      std::make_signed_t<std::conditional_t<std::same_as<T, bool>, std::int8_t, Order<T>>>>;
+    constexpr Number stretch = 64;
+    std::int64_t done = 0;
+    if (stride == 1)
+      for (; done + stretch <= count; done += stretch) {
+        Number first = stretch;
+        for (Number i = 0; i < stretch; ++i) {
+          const Number here = place(x[done + i]) == key ? i : stretch;
+          first = here < first ? here : first;
+        }
+        if (first < stretch) return done + first;
+      }
+    while (place(x[done * stride]) != key) ++done;
+    return done;
   }
 
   // A key and the number of its row, of the same width: both stay in vectors.
