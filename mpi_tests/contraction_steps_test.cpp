@@ -1,4 +1,5 @@
 // ranks: 1 2 4 6
+// devices_per_rank: 8 4@2
 // variant: private ranks=4 MESHWISE_STORE=private
 // variant: nodes2 ranks=4 MESHWISE_NODE_SIZE=2
 // variant: dealt ranks=4 MESHWISE_NODES=0,1

@@ -64,6 +64,8 @@ class Execution {
       operands_.wait(number);
       if (number + 1 < how_.panels.count) operands_.begin(number + 1);
       for (std::size_t device = 0; device < shards.size(); ++device) {
+        const auto twin = how_.devices[device].twin;
+        if (twin != device && shards[twin].data.data() == shards[device].data.data()) continue;
         operands_.take(number, device, inputs_);
         request_.accumulate(inputs_, shards[device].data);
       }

@@ -47,6 +47,7 @@ class SortedParts {
     if (!here_.empty()) {  // else none of the devices is this rank's
       find_cuts();
       exchange();
+      here_.clear();  // before the merge takes memory of its own
     }
     std::vector<LocalShard> shards;
     for (auto& arrived : arrived_) {

@@ -12,6 +12,7 @@ namespace detail {
 namespace {
 
 constexpr std::int64_t worthwhile = std::int64_t{1} << 20;  // bytes a device beside its shards, below which steps cost more than they save
+constexpr std::int64_t worth_a_loan = std::int64_t{64} << 10;  // the same, where panels are blocks of others and only read
 constexpr std::int64_t most_panels = 64;
 constexpr std::int64_t least_panel = 32;  // elements: thinner ones starve the matrix product
 constexpr std::int64_t live_share = 5;    // one part in so many of the shards may be beside them
@@ -41,6 +42,7 @@ class Steps {
       if (plan && (!best || plan->beside() < best->beside())) best = plan;
     }
     if (!best || best->stepped == 0) return {};
+    if ((best->whole + best->stepped) / mesh_.size() < worth_a_loan) return {};
     if (const auto parts = parts_of_blocks(*best)) return {best->letter, *parts};
     if ((best->whole + best->stepped) / mesh_.size() < worthwhile) return {};
     const auto count = count_of(*best);

@@ -8,7 +8,7 @@
 namespace meshwise::command {
 
 void add_operations(CLI::App& app) {
-  auto* const operations = app.add_subcommand("operations", "what each operation takes, makes and moves, as Markdown");
+  auto* const operations = app.add_subcommand("operations", "Say what each operation takes, makes and moves of sample arrays: docs/operations.md");
   operations->callback([] {
     const Environment environment;
     std::fputs(detail::operations_document().c_str(), stdout);
