@@ -50,9 +50,10 @@ int main(int argc, char** argv) {
   const auto mesh = mw::make_mesh({mw::devices().size()}, {"x"});
   for (const auto dtype : {mw::float32, mw::float64, mw::int32}) {
     const auto count = bytes / static_cast<std::int64_t>(mw::itemsize(dtype)), side = std::int64_t{4096}, planes = count / (256 * 128);
+    // Placed before it is computed with: each device's block is dense, no window on a larger one.
     const auto cut = [&](const Shape& shape, const PartitionSpec& spec) {
-      const auto random = mw::random::uniform(mw::random::key(1), shape) * 100.0f;
-      auto x = mw::device_put(mw::astype(random, dtype), NamedSharding(mesh, spec));
+      const auto random = mw::device_put(mw::random::uniform(mw::random::key(1), shape), NamedSharding(mesh, spec));
+      auto x = mw::astype(random * 100.0f, dtype);
       mw::block_until_ready(x);
       return x;
     };

@@ -104,6 +104,26 @@ constexpr ElementwiseOp with_halves(ElementwiseOp op) {
   return op;
 }
 
+// bfloat16 does the same within a loop, in registers: it is converted by a shift, and memory is what its operations wait for.
+template <class F>
+struct ByFloat {
+  static auto operate(auto... x) {
+    const auto result = F{}(static_cast<float>(x)...);
+    if constexpr (std::same_as<decltype(result), const float>)
+      return bfloat16_t(result);
+    else
+      return result;
+  }
+  auto operator()(bfloat16_t x, bfloat16_t y) const { return operate(x, y); }
+};
+template <class F, class... T>
+constexpr ElementwiseOp with_bfloat16(ElementwiseOp op) {
+  if constexpr ((std::same_as<T, float> || ...) && !(std::same_as<T, bfloat16_t> || ...))
+    if (op.vector_function == no_vector_function)
+      set_slot<decltype(ByFloat<F>{}(bfloat16_t{}, bfloat16_t{}))>(op, Dtype::bfloat16, &binary_loop<ByFloat<F>, bfloat16_t>);
+  return op;
+}
+
 template <class F, class... T>
 constexpr ElementwiseOp unary(Types<T...>, const char* name, WorkRule rule, F) {
   ElementwiseOp op{name, rule, 1, false, false, {}, vector_function_named(name)};
@@ -115,7 +135,7 @@ template <class F, class... T>
 constexpr ElementwiseOp binary(Types<T...>, const char* name, WorkRule rule, F) {
   ElementwiseOp op{name, rule, 2, false, false, {}, vector_function_named(name)};
   (set_slot<decltype(F{}(T{}, T{}))>(op, dtype_of<T>(), &binary_loop<F, T>), ...);
-  return with_halves<T...>(op);
+  return with_bfloat16<F, T...>(with_halves<T...>(op));
 }
 
 template <class F, class... T>

@@ -75,43 +75,20 @@ void unary_vectors(const Lane* lanes, std::byte* out, std::int64_t count) {
   each_vector<V>(out, count, [x](std::int64_t at, std::int64_t left) { return f(load<V>(x + at, left)); });
 }
 
-// What C says of NaN beside a value that settles the matter, and libmvec does not.
-struct Mend_atan2 {
-  template <class V>
-  static V mend(V, V, V result) {
-    return result;
-  }
-};
-struct Mend_pow {
-  template <class V>
-  [[gnu::always_inline]] static inline V mend(V x, V y, V result) {
-    const V one = V{} + 1;
-    return (x == one) | (y == V{}) ? one : result;
-  }
-};
-struct Mend_hypot {
-  template <class V>
-  [[gnu::always_inline]] static inline V mend(V x, V y, V result) {
-    const V infinity = V{} + static_cast<typename Elements<V>::type>(__builtin_inf());
-    return (x == infinity) | (x == -infinity) | (y == infinity) | (y == -infinity) ? infinity : result;
-  }
-};
-
-template <class Mend, class V, V (*f)(V, V)>
+template <class V, V (*f)(V, V)>
 void binary_vectors(const Lane* lanes, std::byte* out, std::int64_t count) {
   const auto *x = lanes[0].data, *y = lanes[1].data;
   const bool single = lanes[0].single, single_too = lanes[1].single;
   const V a = load<V>(x, single ? 1 : count), b = load<V>(y, single_too ? 1 : count);
   each_vector<V>(out, count, [&](std::int64_t at, std::int64_t left) {
-    const V v = single ? a : load<V>(x + at, left), w = single_too ? b : load<V>(y + at, left);
-    return Mend::mend(v, w, f(v, w));
+    return f(single ? a : load<V>(x + at, left), single_too ? b : load<V>(y + at, left));
   });
 }
 
 #define MESHWISE_UNARY32(f) &unary_vectors<Float32s, MESHWISE_FLOAT32(v, f)>,
 #define MESHWISE_UNARY64(f) &unary_vectors<Float64s, MESHWISE_FLOAT64(v, f)>,
-#define MESHWISE_BINARY32(f) &binary_vectors<Mend_##f, Float32s, MESHWISE_FLOAT32(vv, f)>,
-#define MESHWISE_BINARY64(f) &binary_vectors<Mend_##f, Float64s, MESHWISE_FLOAT64(vv, f)>,
+#define MESHWISE_BINARY32(f) &binary_vectors<Float32s, MESHWISE_FLOAT32(vv, f)>,
+#define MESHWISE_BINARY64(f) &binary_vectors<Float64s, MESHWISE_FLOAT64(vv, f)>,
 constexpr VectorFunctions loops{{MESHWISE_VECTOR_UNARY(MESHWISE_UNARY32) MESHWISE_VECTOR_BINARY(MESHWISE_BINARY32)},
                                 {MESHWISE_VECTOR_UNARY(MESHWISE_UNARY64) MESHWISE_VECTOR_BINARY(MESHWISE_BINARY64)}};
 
