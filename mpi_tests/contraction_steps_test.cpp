@@ -72,7 +72,9 @@ std::int64_t tiles_of_result(const Array& x, const Array& y) {
   return mw::tiles(mesh, mw::propagate(mesh, mw::LayoutRule::contract, "matmul", {.subscripts = "ik,kj->ij"}, operands, {m, n}));
 }
 
-std::vector<mw::PartitionSpec> specs() { return {P(), P("x"), P(nullptr, "x"), P("x", "y"), P("y", "x"), P({"x", "y"}), P(nullptr, {"y", "x"})}; }
+std::vector<mw::PartitionSpec> specs() {
+  return {P(), P("x"), P(nullptr, "x"), P("x", "y"), P("y", "x"), P({"x", "y"}), P(nullptr, {"y", "x"})};
+}
 
 // Beside operands and result there is a third of them at most, a panel of the result in its other layout included (three tenths but where the result is moved).
 TEST(ContractionSteps, EveryPairOfSpecsIsRightAndNoneNeedsASecondCopy) {
@@ -84,7 +86,9 @@ TEST(ContractionSteps, EveryPairOfSpecsIsRightAndNoneNeedsASecondCopy) {
       const auto result = mw::explain([](const Array& p, const Array& q) { return mw::matmul(p, q); }, x, y);
       if (capped) {
         mw::trim();
-        const auto shard = [&](const mw::PartitionSpec& spec, const Shape& shape) { return NamedSharding(mesh, spec).shard_shape(shape).num_elements() * 4; };
+        const auto shard = [&](const mw::PartitionSpec& spec, const Shape& shape) {
+          return NamedSharding(mesh, spec).shard_shape(shape).num_elements() * 4;
+        };
         const auto ideal = shard(a, {m, k}) + shard(b, {k, n}) + shard(P(), {m, n}) / tiles_of_result(x, y);
         mw::detail::test_limit_memory(ideal * 13 / 10 + (std::int64_t{3} << 19));
       }
@@ -112,7 +116,8 @@ TEST(ContractionSteps, BytesSentAreThePlans) {
         const auto counted = support::snapshot_all_threads().bytes;
         if (multiplies) mw::block_until_ready(mw::matmul(x, y));
         mw::barrier();
-        return std::pair(mw::runtime_stats().bytes_sent - before, static_cast<std::int64_t>(support::snapshot_all_threads().bytes - counted));
+        return std::pair(mw::runtime_stats().bytes_sent - before,
+                         static_cast<std::int64_t>(support::snapshot_all_threads().bytes - counted));
       };
       const auto idle = sent_by(false), busy = sent_by(true);
       std::int64_t sums[2] = {busy.first - idle.first, busy.second - idle.second};
@@ -126,8 +131,11 @@ TEST(ContractionSteps, BytesSentAreThePlans) {
 TEST(ContractionSteps, EveryResultAskedForIsRight) {
   const auto mesh = mesh_of_two();
   for (const auto& c : specs())
-    for (const auto& [a, b] : std::vector<std::pair<mw::PartitionSpec, mw::PartitionSpec>>{
-             {P(nullptr, "x"), P("x")}, {P("x", "y"), P("x", "y")}, {P("x", "y"), P("y", "x")}, {P(nullptr, {"x", "y"}), P({"x", "y"})}, {P("x"), P()}}) {
+    for (const auto& [a, b] : std::vector<std::pair<mw::PartitionSpec, mw::PartitionSpec>>{{P(nullptr, "x"), P("x")},
+                                                                                           {P("x", "y"), P("x", "y")},
+                                                                                           {P("x", "y"), P("y", "x")},
+                                                                                           {P(nullptr, {"x", "y"}), P({"x", "y"})},
+                                                                                           {P("x"), P()}}) {
       const auto x = made(Shape{m, k}, NamedSharding(mesh, a), left_at), y = made(Shape{k, n}, NamedSharding(mesh, b), right_at);
       const auto z = mw::matmul(x, y, c);
       ASSERT_EQ(wrong(z), "") << to_string(a) << " " << to_string(b) << " to " << to_string(c);
@@ -136,7 +144,8 @@ TEST(ContractionSteps, EveryResultAskedForIsRight) {
 
 TEST(ContractionSteps, OperandsAndResultsOfOtherLettersAndDtypes) {
   const auto mesh = mesh_of_two();
-  const auto x = made(Shape{m, k}, NamedSharding(mesh, P("x", "y")), left_at), y = made(Shape{k, n}, NamedSharding(mesh, P("x", "y")), right_at);
+  const auto x = made(Shape{m, k}, NamedSharding(mesh, P("x", "y")), left_at),
+             y = made(Shape{k, n}, NamedSharding(mesh, P("x", "y")), right_at);
   EXPECT_EQ(wrong(mw::einsum("pi,pj->ij", {mw::reshard(x.T(), P("y", "x")), y})), "");
   EXPECT_EQ(wrong(mw::einsum("ip,pj->ji", {x, y}).T()), "");
   for (const auto dtype : {mw::float64, mw::int32, mw::complex64}) {
@@ -148,13 +157,16 @@ TEST(ContractionSteps, OperandsAndResultsOfOtherLettersAndDtypes) {
 TEST(ContractionSteps, ExplainSaysWhatMovesAndNothingDoes) {
   const auto devices = mw::devices().size();
   const auto mesh = mw::make_mesh({devices}, {"x"});
-  const auto x = mw::device_put(mw::ones({1024, 1024}), NamedSharding(mesh, P("x"))), w = mw::device_put(mw::ones({1024, 256}), NamedSharding(mesh, P()));
+  const auto x = mw::device_put(mw::ones({1024, 1024}), NamedSharding(mesh, P("x"))),
+             w = mw::device_put(mw::ones({1024, 256}), NamedSharding(mesh, P()));
   const auto too_few = x[mw::Slice(0, 3)];
   const auto before = mw::runtime_stats();
   const auto product = [](const Array& a, const Array& b) { return mw::matmul(a, b); };
-  EXPECT_EQ(mw::explain(product, x, w), fmt::format("matmul: float32[1024@x,1024], float32[1024,256] -> float32[1024@x,256]\nnothing moves\n"));
+  EXPECT_EQ(mw::explain(product, x, w),
+            fmt::format("matmul: float32[1024@x,1024], float32[1024,256] -> float32[1024@x,256]\nnothing moves\n"));
   const auto parts = mw::explain([](const Array& a) { return mw::matmul(a.T(), a); }, x);
-  EXPECT_TRUE(devices == 1 || parts.find("matmul: float32[1024,1024@x], float32[1024@x,1024] -> float32[1024,1024]") != std::string::npos) << parts;
+  EXPECT_TRUE(devices == 1 || parts.find("matmul: float32[1024,1024@x], float32[1024@x,1024] -> float32[1024,1024]") != std::string::npos)
+      << parts;
   EXPECT_TRUE(devices == 1 || parts.find("parts over x combined, to all of them") != std::string::npos) << parts;
   EXPECT_TRUE(devices != 4 || parts.find("24.0 MiB move in all") != std::string::npos) << parts;  // 2 * 3/4 * 4 MiB on each of 4
   const auto several = mw::explain([](const Array& a) { return mw::sum(mw::reshape(mw::transpose(a) + 1.0, {-1})); }, x);

@@ -19,9 +19,12 @@ namespace {
 /// Numbers of many magnitudes and both signs, the same on every rank.
 Array awkward(const Shape& shape, mw::Dtype dtype, std::uint64_t seed) {
   const auto x = mw::random::normal(mw::random::key(seed), shape, mw::float64);
-  const auto scale = mw::pow(2.0, mw::round(mw::random::normal(mw::random::key(seed + 1000), shape, mw::float64) * (itemsize(dtype) == 2 ? 2.0 : 12.0)));
+  const auto scale =
+      mw::pow(2.0, mw::round(mw::random::normal(mw::random::key(seed + 1000), shape, mw::float64) * (itemsize(dtype) == 2 ? 2.0 : 12.0)));
   const auto values = x * scale;
-  return dtype == mw::complex64 || dtype == mw::complex128 ? (values + mw::Scalar(std::complex<double>(0, 1)) * mw::roll(values, 1)).astype(dtype) : values.astype(dtype);
+  return dtype == mw::complex64 || dtype == mw::complex128
+             ? (values + mw::Scalar(std::complex<double>(0, 1)) * mw::roll(values, 1)).astype(dtype)
+             : values.astype(dtype);
 }
 
 std::uint64_t bits_of(const Array& x) {
@@ -46,11 +49,14 @@ TEST(Deterministic, TheSameBitsOnEveryLayout) {
     ASSERT_EQ(bits_of(mw::sum(x, along)), bits_of(mw::sum(y, along))) << "sum, seed " << seed << " " << type_string(y);
     ASSERT_EQ(bits_of(mw::mean(x, along, true)), bits_of(mw::mean(y, along, true))) << "mean, seed " << seed << " " << type_string(y);
     ASSERT_EQ(bits_of(mw::var(x, along)), bits_of(mw::var(y, along))) << "var, seed " << seed << " " << type_string(y);
-    ASSERT_EQ(bits_of(mw::cumulative_sum(x, 1)), bits_of(mw::cumulative_sum(y, 1))) << "cumulative_sum, seed " << seed << " " << type_string(y);
+    ASSERT_EQ(bits_of(mw::cumulative_sum(x, 1)), bits_of(mw::cumulative_sum(y, 1)))
+        << "cumulative_sum, seed " << seed << " " << type_string(y);
     const auto w = awkward({shape[2], 5}, dtype, seed + 7);
     const auto v = mw::device_put(w, NamedSharding(y.sharding().mesh(), random.spec(y.sharding().mesh(), 2)));
-    ASSERT_EQ(bits_of(mw::matmul(x, w)), bits_of(mw::matmul(y, v))) << "matmul, seed " << seed << " " << type_string(y) << " " << type_string(v);
-    ASSERT_EQ(bits_of(mw::einsum("abc,cd->d", {x, w})), bits_of(mw::einsum("abc,cd->d", {y, v}))) << "einsum, seed " << seed << " " << type_string(y);
+    ASSERT_EQ(bits_of(mw::matmul(x, w)), bits_of(mw::matmul(y, v)))
+        << "matmul, seed " << seed << " " << type_string(y) << " " << type_string(v);
+    ASSERT_EQ(bits_of(mw::einsum("abc,cd->d", {x, w})), bits_of(mw::einsum("abc,cd->d", {y, v})))
+        << "einsum, seed " << seed << " " << type_string(y);
   }
 }
 
@@ -61,7 +67,8 @@ TEST(Deterministic, LongProductsInSteps) {
   const auto mesh = mw::make_mesh({mw::devices().size()}, {"x"});
   for (const auto& a : {P("x"), P(nullptr, "x"), P()})
     for (const auto& b : {P("x"), P(nullptr, "x"), P()})
-      ASSERT_EQ(bits_of(mw::matmul(mw::device_put(x, NamedSharding(mesh, a)), mw::device_put(w, NamedSharding(mesh, b)))), expected) << to_string(a) << to_string(b);
+      ASSERT_EQ(bits_of(mw::matmul(mw::device_put(x, NamedSharding(mesh, a)), mw::device_put(w, NamedSharding(mesh, b)))), expected)
+          << to_string(a) << to_string(b);
 }
 
 // Known sums, whatever the number of ranks: these very bits come out of long double.

@@ -48,7 +48,8 @@ std::vector<std::pair<std::int64_t, std::int64_t>> textbook(const Product& p) { 
   const auto repeats = [&](const PartitionSpec& s) { return p.mesh.size() / tiles(p.mesh, s); };
   const auto entry = [](const PartitionSpec& s, std::size_t d) { return d < s.entries().size() ? s.entries()[d] : SpecEntry(); };
   // The result stays where it is to be.
-  out.emplace_back(brought(p.mesh, Shape{p.m, p.k}, 4, p.a, P(entry(p.c, 0), nullptr)) + brought(p.mesh, Shape{p.k, p.n}, 4, p.b, P(nullptr, entry(p.c, 1))),
+  out.emplace_back(brought(p.mesh, Shape{p.m, p.k}, 4, p.a, P(entry(p.c, 0), nullptr)) +
+                       brought(p.mesh, Shape{p.k, p.n}, 4, p.b, P(nullptr, entry(p.c, 1))),
                    repeats(p.c));
   // The left operand stays: the right one comes beside it whole in j, sums are combined over what cuts k, and go to the result's place.
   const auto sums_of = [&](const SpecEntry& k) {
@@ -58,11 +59,16 @@ std::vector<std::pair<std::int64_t, std::int64_t>> textbook(const Product& p) { 
   };
   const auto combined = [&](const PartitionSpec& computed, std::int64_t parts) {
     std::int64_t elements = 0;
-    for (std::int64_t d = 0; d < p.mesh.size(); ++d) elements += NamedSharding(p.mesh, computed).index_at(Shape{p.m, p.n}, d).num_elements();
+    for (std::int64_t d = 0; d < p.mesh.size(); ++d)
+      elements += NamedSharding(p.mesh, computed).index_at(Shape{p.m, p.n}, d).num_elements();
     return 2 * 4 * elements * (parts - 1) / parts + brought(p.mesh, Shape{p.m, p.n}, 4, computed, p.c);
   };
-  out.emplace_back(brought(p.mesh, Shape{p.k, p.n}, 4, p.b, P(entry(p.a, 1), nullptr)) + combined(P(entry(p.a, 0), nullptr), sums_of(entry(p.a, 1))), repeats(p.a));
-  out.emplace_back(brought(p.mesh, Shape{p.m, p.k}, 4, p.a, P(nullptr, entry(p.b, 0))) + combined(P(nullptr, entry(p.b, 1)), sums_of(entry(p.b, 0))), repeats(p.b));
+  out.emplace_back(
+      brought(p.mesh, Shape{p.k, p.n}, 4, p.b, P(entry(p.a, 1), nullptr)) + combined(P(entry(p.a, 0), nullptr), sums_of(entry(p.a, 1))),
+      repeats(p.a));
+  out.emplace_back(
+      brought(p.mesh, Shape{p.m, p.k}, 4, p.a, P(nullptr, entry(p.b, 0))) + combined(P(nullptr, entry(p.b, 1)), sums_of(entry(p.b, 0))),
+      repeats(p.b));
   return out;
 }
 
@@ -73,15 +79,15 @@ TEST(Contraction, NothingKnownMovesFewerBytesAtAnyPairOfSpecs) {
   for (const auto& a : all)
     for (const auto& b : all)
       for (const auto& c : all)
-        for (const auto& [m, k, n] : std::vector<std::array<std::int64_t, 3>>{{32, 32, 32}, {512, 16, 64}, {16, 512, 32}, {64, 16, 512}, {7, 5, 3}}) {
+        for (const auto& [m, k, n] :
+             std::vector<std::array<std::int64_t, 3>>{{32, 32, 32}, {512, 16, 64}, {16, 512, 32}, {64, 16, 512}, {7, 5, 3}}) {
           const Product product{mesh, m, k, n, a, b, c};
           const auto found = product.strategies();
           // What moves fewer bytes repeats more work.
           for (const auto& [bytes, repeats] : textbook(product))
             ASSERT_TRUE(repeats > found.front().repeats || found.front().bytes() <= bytes)
                 << to_string(a) << to_string(b) << to_string(c) << m << " " << k << " " << n;
-          for (const auto& other : found)
-            ASSERT_TRUE(other.repeats > found.front().repeats || found.front().bytes() <= other.bytes());
+          for (const auto& other : found) ASSERT_TRUE(other.repeats > found.front().repeats || found.front().bytes() <= other.bytes());
           ++cases;
         }
   EXPECT_EQ(cases, 11 * 11 * 11 * 5);
@@ -144,12 +150,14 @@ TEST(Contraction, StepsKeepWhatIsBesideTheShardsSmall) {
         const auto add = [&](std::int64_t bytes, std::int64_t count) { beside += count == 1 ? bytes : 2 * ((bytes + count - 1) / count); };
         if (best.operand_bytes[0] > 0) add(held(best.form.operands[0]), steps(panels.letter == 'i' || panels.letter == 'k'));
         if (best.operand_bytes[1] > 0) add(held(best.form.operands[1]), steps(panels.letter == 'k' || panels.letter == 'j'));
-        if (!best.form.partial_axes.empty() || !(best.form.computed == c)) add(held(best.form.computed), steps(panels.letter == 'i' || panels.letter == 'j'));
+        if (!best.form.partial_axes.empty() || !(best.form.computed == c))
+          add(held(best.form.computed), steps(panels.letter == 'i' || panels.letter == 'j'));
         // Where the rule says the result's layout, 1.3, but for P((x,y)) times P(x,y) and its like, which are computed under another spec than they are to have.
         const bool natural = c == propagate(mesh, LayoutRule::contract, "matmul", product.attributes(), product.operands(), Shape{n, n});
-        ASSERT_LE(live + beside, live * (natural ? 139 : 200) / 100 + 4096) << to_string(a) << " " << to_string(b) << " " << to_string(c) << ": " << to_string(best.form.operands[0])
-                                                       << to_string(best.form.operands[1]) << " computed " << to_string(best.form.computed) << ", " << panels.count
-                                                       << " panels of " << panels.letter << "; an array has " << array;
+        ASSERT_LE(live + beside, live * (natural ? 139 : 200) / 100 + 4096)
+            << to_string(a) << " " << to_string(b) << " " << to_string(c) << ": " << to_string(best.form.operands[0])
+            << to_string(best.form.operands[1]) << " computed " << to_string(best.form.computed) << ", " << panels.count << " panels of "
+            << panels.letter << "; an array has " << array;
       }
 }
 

@@ -81,7 +81,8 @@ class Combiner {
       std::vector<LocalPart> parts;
       for (const auto s : group.mine) parts.push_back({shards_[s].data.data(), shards_[s].data.block().get()});
       // One block for all, where the ranks of a node share it.
-      if (const auto shared = all_reduce(group.devices, parts, data.nbytes() / static_cast<std::int64_t>(size), size, reduction_.combine, ticket_))
+      if (const auto shared =
+              all_reduce(group.devices, parts, data.nbytes() / static_cast<std::int64_t>(size), size, reduction_.combine, ticket_))
         for (const auto s : group.mine) shards_[s].data = LocalArray(shape, dtype, shared, 0, row_major_strides(shape));
     }
   }

@@ -81,7 +81,8 @@ class Execution {
     for (const auto& on : how_.devices) {
       boxes.push_back(target.box_at(on.position));
       const auto twin = std::find(boxes.begin(), boxes.end(), boxes.back()) - boxes.begin();
-      result.push_back({on.position, twin + 1 < std::ssize(boxes) ? result[static_cast<std::size_t>(twin)].data : LocalArray(boxes.back().shape(), request_.dtype)});
+      result.push_back({on.position, twin + 1 < std::ssize(boxes) ? result[static_cast<std::size_t>(twin)].data
+                                                                  : LocalArray(boxes.back().shape(), request_.dtype)});
     }
     for (std::int64_t number = 0; number < how_.panels.count; ++number) {
       const Panel panel{how_.panel_of_result, number, how_.panels.count, how_.panels.across};

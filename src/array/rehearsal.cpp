@@ -22,7 +22,8 @@ RehearsedCall call_of(const Request& request, const Layout* layout) {
   RehearsedCall call;
   call.head = fmt::format("{}: ", request.operation);
   for (std::size_t i = 0; i < request.operands.size(); ++i) call.head += (i == 0 ? "" : ", ") + operand_type(request.operands[i]);
-  call.head += " -> " + (layout != nullptr ? type_string(request.dtype, request.shape, layout->result.spec()) : type_string(request.dtype, request.shape));
+  call.head += " -> " + (layout != nullptr ? type_string(request.dtype, request.shape, layout->result.spec())
+                                           : type_string(request.dtype, request.shape));
   return call;
 }
 
@@ -41,7 +42,8 @@ std::string axes_text(const std::vector<std::string>& axes) { return fmt::format
 
 std::int64_t elements_held(const Sharding& sharding, const Shape& shape) {
   std::int64_t elements = 0;
-  for (std::int64_t position = 0; position < sharding.devices().size(); ++position) elements += sharding.index_at(shape, position).num_elements();
+  for (std::int64_t position = 0; position < sharding.devices().size(); ++position)
+    elements += sharding.index_at(shape, position).num_elements();
   return elements;
 }
 
@@ -64,7 +66,8 @@ void add_computation(RehearsedCall& call, const Request& request, const Layout& 
   add_step(call, fmt::format("result to {}", to_string(layout.result.spec())),
            elements_brought(request.shape, how.combined, layout.result) * static_cast<std::int64_t>(itemsize(request.dtype)));
   if (how.panels.count > 1)
-    call.steps.push_back(fmt::format("in {} panels of {} axis '{}'", how.panels.count, how.panel_of_result < 0 ? "the contracted" : "the result's", how.panels.letter));
+    call.steps.push_back(fmt::format("in {} panels of {} axis '{}'", how.panels.count,
+                                     how.panel_of_result < 0 ? "the contracted" : "the result's", how.panels.letter));
   if (how.repeats > 1) call.steps.push_back(fmt::format("each product on {} devices", how.repeats));
 }
 
@@ -94,7 +97,8 @@ Array rehearse_moves(const Request& request, std::span<const RegionMove> moves, 
     for (const auto& move : moves) {
       const auto& x = *request.operands[move.operand].array();
       if (!x.committed()) continue;
-      const auto end = [](const Sharding& sharding, const Shape& shape, const PerAxis<AxisView>& views, const PerAxis<std::int64_t>& fixed) {
+      const auto end = [](const Sharding& sharding, const Shape& shape, const PerAxis<AxisView>& views,
+                          const PerAxis<std::int64_t>& fixed) {
         End out{sharding};
         out.shape = shape;
         out.views.assign(views.begin(), views.end());

@@ -53,8 +53,8 @@ std::vector<LocalArray> all_beside(std::span<const LocalArray> inputs, const Ind
 
 /// Nobody else holds the block: this rank's array and the kernel's own handle are all there is.
 bool is_ours_alone(const LocalArray& x, const Shape& shape, Dtype dtype) {
-  return x.dtype() == dtype && x.shape() == shape && x.is_contiguous() && x.size() > 0 && x.block()->size() == static_cast<std::size_t>(x.nbytes()) &&
-         x.block().use_count() <= 2 && is_only_here(*x.block());
+  return x.dtype() == dtype && x.shape() == shape && x.is_contiguous() && x.size() > 0 &&
+         x.block()->size() == static_cast<std::size_t>(x.nbytes()) && x.block().use_count() <= 2 && is_only_here(*x.block());
 }
 
 LocalArray memory_for(std::span<const LocalArray> inputs, const Shape& shape, Dtype dtype) {
@@ -97,8 +97,8 @@ Array map_tiles(const char* name, const std::vector<Array>& arrays, Dtype dtype,
   return dispatch(request);
 }
 
-Array sum_tiles(const char* name, const Array& x, const Array& other, const std::vector<std::int64_t>& axes, bool keepdims, Dtype values, Dtype dtype,
-                const TileProgram& program) {
+Array sum_tiles(const char* name, const Array& x, const Array& other, const std::vector<std::int64_t>& axes, bool keepdims, Dtype values,
+                Dtype dtype, const TileProgram& program) {
   auto reduced = axes;
   if (reduced.empty()) {
     reduced.resize(static_cast<std::size_t>(x.ndim()));

@@ -172,8 +172,9 @@ class Search {
 
 std::int64_t ContractionStrategy::bytes() const { return std::accumulate(operand_bytes.begin(), operand_bytes.end(), result_bytes); }
 
-std::vector<ContractionStrategy> contraction_strategies(const Mesh& mesh, const Attributes& attributes, std::span<const OperandType> operands,
-                                                        const Shape& result, const PartitionSpec& result_spec) {
+std::vector<ContractionStrategy> contraction_strategies(const Mesh& mesh, const Attributes& attributes,
+                                                        std::span<const OperandType> operands, const Shape& result,
+                                                        const PartitionSpec& result_spec) {
   const detail::ContractionTerms terms(mesh, attributes, operands, result, result_spec);
   return detail::Search(terms, attributes.in_order).run(operands, result_spec);
 }

@@ -6,9 +6,7 @@
 
 namespace meshwise::detail {
 
-std::size_t Members::own() const {
-  return static_cast<std::size_t>(std::find(ranks.begin(), ranks.end(), runtime().rank) - ranks.begin());
-}
+std::size_t Members::own() const { return static_cast<std::size_t>(std::find(ranks.begin(), ranks.end(), runtime().rank) - ranks.begin()); }
 
 bool Members::all_lend_blocks() const {
   return std::all_of(ranks.begin(), ranks.end(), [](int rank) { return rank == runtime().rank || lends_blocks_to(rank); });

@@ -45,7 +45,8 @@ StridedBox folded(const StridedBox& box) {
 void combine_boxes(const std::vector<StridedBox>& parts, std::byte* out, const Combine& combine) {
   const auto first = folded(parts[0]);
   constexpr std::int64_t tile_bytes = 16 << 10;
-  const auto size = static_cast<std::int64_t>(first.itemsize), row = first.extents.back(), tile = std::max<std::int64_t>(tile_bytes / size, 1);
+  const auto size = static_cast<std::int64_t>(first.itemsize), row = first.extents.back(),
+             tile = std::max<std::int64_t>(tile_bytes / size, 1);
   const auto outer = first.extents.size() - 1;
   std::int64_t rows = 1;
   for (std::size_t d = 0; d < outer; ++d) rows *= first.extents[d];

@@ -15,6 +15,8 @@ namespace {
 
 constexpr std::uint64_t pair_salt = 0x70616972;
 
+int rehearsals = 0;
+
 void check_entry(const Runtime& r, std::string_view operation) {
   check_running(operation);
   if (!on_main_thread()) {
@@ -23,6 +25,8 @@ void check_entry(const Runtime& r, std::string_view operation) {
                     "handles may be copied and dropped on any.",
                     operation));
   }
+  if (rehearsals > 0)
+    throw Error(fmt::format("explain: {} needs values, or moves what explain() does not follow: call it outside, and explain what depends on its result", operation));
   if (!r.callback.empty()) {
     throw Error(fmt::format("{}: called inside {}. A Collective call there would run on some ranks only; use local arrays inside.",
                             operation, r.callback));
@@ -56,10 +60,6 @@ void lockstep(const std::vector<int>& ranks, const Ticket& ticket) {
 
 }  // namespace
 
-namespace {
-int rehearsals = 0;
-}
-
 RehearsalScope::RehearsalScope() { ++rehearsals; }
 RehearsalScope::~RehearsalScope() { --rehearsals; }
 bool rehearsing() { return rehearsals > 0; }
@@ -70,8 +70,6 @@ bool rehearsing() { return rehearsals > 0; }
 Ticket enter_call(const Call& call, std::initializer_list<const DeviceList*> lists) {
   Runtime& r = runtime();
   check_entry(r, call.operation);
-  if (rehearsing())
-    throw Error(fmt::format("explain: {} needs values, or moves what explain() does not follow: call it outside, and explain what depends on its result", call.operation));
   r.failure.raise();
   r.agreements.raise();
   delay(r);

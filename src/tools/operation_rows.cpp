@@ -25,7 +25,7 @@ using S = const SampleArrays&;
 
 OperationFamily elementwise() {
   return {"Elementwise",
-          {           {"negative", [](S s) { return negative(s.x); }},
+          {{"negative", [](S s) { return negative(s.x); }},
            {"positive", [](S s) { return positive(s.x); }},
            {"abs", [](S s) { return abs(s.x); }},
            {"sign", [](S s) { return sign(s.x); }},
@@ -98,7 +98,7 @@ OperationFamily elementwise() {
 
 OperationFamily statistics() {
   return {"Statistics",
-          {           {"sum", [](S s) { return sum(s.x, {1}); }},
+          {{"sum", [](S s) { return sum(s.x, {1}); }},
            {"prod", [](S s) { return prod(s.x, {1}); }},
            {"mean", [](S s) { return mean(s.x, {1}); }},
            {"var", [](S s) { return var(s.x, {1}); }},
@@ -121,7 +121,11 @@ OperationFamily linear_algebra() {
   return {"Linear algebra",
           {{"matmul", [](S s) { return matmul(s.x, s.matrix); }, "x, matrix"},
            {"dot", [](S s) { return dot(s.x, s.matrix); }, "x, matrix"},
-           {"einsum", [](S s) { return einsum("ij,jk->ki", {s.x, s.matrix}); }, "x, matrix"},
+           {"einsum",
+            [](S s) {
+              return einsum("ij,jk->ki", {s.x, s.matrix});
+            },
+            "x, matrix"},
            {"tensordot", [](S s) { return tensordot(s.x, s.matrix, 1); }, "x, matrix"},
            {"vecdot", [](S s) { return vecdot(s.x, s.y); }, "x, y"},
            {"outer", [](S s) { return outer(s.vector, s.small); }, "vector, small"},
@@ -151,36 +155,79 @@ OperationFamily manipulation() {
   return {"Shapes",
           {{"reshape", [](S s) { return reshape(s.x, {-1}); }},
            {"transpose", [](S s) { return transpose(s.x); }},
-           {"permute_dims", [](S s) { return permute_dims(s.x, {1, 0}); }},
+           {"permute_dims",
+            [](S s) {
+              return permute_dims(s.x, {1, 0});
+            }},
            {"matrix_transpose", [](S s) { return matrix_transpose(s.x); }},
            {"moveaxis", [](S s) { return moveaxis(s.x, 0, 1); }},
            {"swapaxes", [](S s) { return swapaxes(s.x, 0, 1); }},
            {"expand_dims", [](S s) { return expand_dims(s.x, 0); }},
            {"squeeze", [](S s) { return squeeze(expand_dims(s.x, 0), {0}); }},
            {"broadcast_to", [](S s) { return broadcast_to(s.small, s.x.shape()); }, "small"},
-           {"broadcast_arrays", [](S s) { return broadcast_arrays({s.x, s.small})[1]; }, "x, small"},
-           {"concatenate", [](S s) { return concatenate({s.x, s.y}, 0); }, "x, y"},
-           {"concat", [](S s) { return concat({s.x, s.y}, 1); }, "x, y"},
-           {"stack", [](S s) { return stack({s.x, s.y}); }, "x, y"},
+           {"broadcast_arrays",
+            [](S s) {
+              return broadcast_arrays({s.x, s.small})[1];
+            },
+            "x, small"},
+           {"concatenate",
+            [](S s) {
+              return concatenate({s.x, s.y}, 0);
+            },
+            "x, y"},
+           {"concat",
+            [](S s) {
+              return concat({s.x, s.y}, 1);
+            },
+            "x, y"},
+           {"stack",
+            [](S s) {
+              return stack({s.x, s.y});
+            },
+            "x, y"},
            {"unstack", [](S s) { return unstack(s.x[Slice(0, 4)])[0]; }},
            {"split", [](S s) { return split(s.x, 2)[0]; }},
            {"array_split", [](S s) { return array_split(s.x, 3)[0]; }},
-           {"tile", [](S s) { return tile(s.x, {2, 1}); }},
+           {"tile",
+            [](S s) {
+              return tile(s.x, {2, 1});
+            }},
            {"repeat", [](S s) { return repeat(s.x, 2, 0); }},
            {"flip", [](S s) { return flip(s.x, {0}); }},
            {"roll", [](S s) { return roll(s.x, 1, 0); }},
-           {"pad", [](S s) { return pad(s.x, {{1, 1}, {0, 0}}); }},
-           {"meshgrid", [](S s) { return meshgrid({s.vector, s.small})[0]; }, "vector, small"}}};
+           {"pad",
+            [](S s) {
+              return pad(s.x, {{1, 1}, {0, 0}});
+            }},
+           {"meshgrid",
+            [](S s) {
+              return meshgrid({s.vector, s.small})[0];
+            },
+            "vector, small"}}};
 }
 
 OperationFamily indexing() {
   return {"Indexing and searching",
           {{"getitem", [](S s) { return getitem(s.x, {Slice(1, -1)}); }},
-           {"slice", [](S s) { return slice(s.x, {1, 0}, {s.x.shape()[0] - 1, s.x.shape()[1]}); }},
+           {"slice",
+            [](S s) {
+              return slice(s.x, {1, 0}, {s.x.shape()[0] - 1, s.x.shape()[1]});
+            }},
            {"take", [](S s) { return take(s.x, s.indices, 1); }, "x, indices"},
-           {"take_along_axis", [](S s) { return take_along_axis(s.x, broadcast_to(s.indices, {s.x.shape()[0], s.indices.size()}), 1); }, "x, indices"},
-           {"dynamic_slice", [](S s) { return dynamic_slice(s.x, {2, 0}, {4, s.x.shape()[1]}); }},
-           {"dynamic_update_slice", [](S s) { return dynamic_update_slice(s.x, s.y[Slice(0, 2)], {3, 0}); }, "x, y"},
+           {"take_along_axis",
+            [](S s) {
+              return take_along_axis(s.x, broadcast_to(s.indices, {s.x.shape()[0], s.indices.size()}), 1);
+            },
+            "x, indices"},
+           {"dynamic_slice",
+            [](S s) {
+              return dynamic_slice(s.x, {2, 0}, {4, s.x.shape()[1]});
+            }},
+           {"dynamic_update_slice",
+            [](S s) {
+              return dynamic_update_slice(s.x, s.y[Slice(0, 2)], {3, 0});
+            },
+            "x, y"},
            {"nonzero", {}, "x", "counted first (Synchronising); the indices whole on every device: x is gathered"},
            {"at", [](S s) { return at(s.x, {Slice(0, 3)}).set(0); }},
            {"searchsorted", [](S s) { return searchsorted(s.vector, s.x); }, "vector, x"},
@@ -190,11 +237,25 @@ OperationFamily indexing() {
 OperationFamily neighbours() {
   return {"Neighbours",
           {{"shift", [](S s) { return shift(s.x, 1, 0); }},
-           {"stencil", [](S s) { return stencil(s.x, {{1, 1}, {0, 0}}, [](const LocalArray& wide) { return wide; }); }},
-           {"window_sum", [](S s) { return window_sum(s.x, {3, 1}); }},
-           {"window_mean", [](S s) { return window_mean(s.x, {3, 1}); }},
-           {"window_max", [](S s) { return window_max(s.x, {3, 1}); }},
-           {"window_min", [](S s) { return window_min(s.x, {3, 1}); }}}};
+           {"stencil",
+            [](S s) {
+              return stencil(s.x, {{1, 1}, {0, 0}}, [](const LocalArray& wide) { return wide; });
+            }},
+           {"window_sum",
+            [](S s) {
+              return window_sum(s.x, {3, 1});
+            }},
+           {"window_mean",
+            [](S s) {
+              return window_mean(s.x, {3, 1});
+            }},
+           {"window_max",
+            [](S s) {
+              return window_max(s.x, {3, 1});
+            }},
+           {"window_min", [](S s) {
+              return window_min(s.x, {3, 1});
+            }}}};
 }
 
 OperationFamily sorting() {

@@ -19,9 +19,16 @@ constexpr int dtypes = 15;
 
 SampleArrays samples(Dtype dtype) {
   static const auto mesh = make_mesh({2, 2}, {"x", "y"}, {.devices = DeviceList::virtual_devices(4)});
-  const auto made = [](const Shape& shape, Dtype d, const PartitionSpec& spec) { return make_sharded_array(shape, d, NamedSharding(mesh, spec), true, {}); };
-  return {made({8, 16}, dtype, P("x", "y")), made({8, 16}, dtype, P("x", "y")),   made({16}, dtype, P("y")), made({16}, dtype, P("x")),
-          made({16, 16}, dtype, P("x", "y")), made({6}, Dtype::int32, P()), made({8, 16}, Dtype::bool_, P("x", "y"))};
+  const auto made = [](const Shape& shape, Dtype d, const PartitionSpec& spec) {
+    return make_sharded_array(shape, d, NamedSharding(mesh, spec), true, {});
+  };
+  return {made({8, 16}, dtype, P("x", "y")),
+          made({8, 16}, dtype, P("x", "y")),
+          made({16}, dtype, P("y")),
+          made({16}, dtype, P("x")),
+          made({16, 16}, dtype, P("x", "y")),
+          made({6}, Dtype::int32, P()),
+          made({8, 16}, Dtype::bool_, P("x", "y"))};
 }
 
 std::string sample_types(std::string_view shown) {
@@ -30,7 +37,13 @@ std::string sample_types(std::string_view shown) {
   for (std::size_t at = 0; at < shown.size();) {
     const auto end = std::min(shown.find(", ", at), shown.size());
     const auto name = shown.substr(at, end - at);
-    const auto& x = name == "y" ? s.y : name == "small" ? s.small : name == "vector" ? s.vector : name == "matrix" ? s.matrix : name == "indices" ? s.indices : name == "truths" ? s.truths : s.x;
+    const auto& x = name == "y"         ? s.y
+                    : name == "small"   ? s.small
+                    : name == "vector"  ? s.vector
+                    : name == "matrix"  ? s.matrix
+                    : name == "indices" ? s.indices
+                    : name == "truths"  ? s.truths
+                                        : s.x;
     text += (text.empty() ? "" : ", ") + type_string(x);
     at = end + 2;
   }
@@ -68,7 +81,8 @@ std::string dtypes_text(const OperationRow& row) {
     std::size_t count = 0;
     for (const auto d : kind.members) count += taken[static_cast<std::size_t>(d)] ? 1 : 0;
     all = all && count == kind.members.size();
-    if (count == kind.members.size()) add(kind.name);
+    if (count == kind.members.size())
+      add(kind.name);
     else
       for (const auto d : kind.members)
         if (taken[static_cast<std::size_t>(d)]) add(name(d));
@@ -86,7 +100,8 @@ std::string row_text(const OperationRow& row) {
     std::string moves;
     for (const auto& call : rehearsal.calls())
       for (const auto& step : call.steps) moves += (moves.empty() ? "" : "; ") + step;
-    return fmt::format("| `{}` | {} | `{}` -> `{}` | {} |\n", row.name, dtypes_text(row), sample_types(row.shown), result, moves.empty() ? "nothing" : moves);
+    return fmt::format("| `{}` | {} | `{}` -> `{}` | {} |\n", row.name, dtypes_text(row), sample_types(row.shown), result,
+                       moves.empty() ? "nothing" : moves);
   }
   return fmt::format("| `{}` | none | | |\n", row.name);
 }
@@ -96,9 +111,12 @@ std::string row_text(const OperationRow& row) {
 std::string operations_document() {
   std::string text =
       "# Operations\n\n"
-      "Made by `meshwise operations`, which asks each operation itself: the dtypes it takes, and on four devices, a (2,2) mesh (x, y), the result's layout and what\n"
-      "moves (bytes over all devices, each counted as a process; of float32, where the operation takes it). Your own arrays: `explain(operation, operands...)`.\n"
-      "The rules behind the layouts are [design 017](design/017-orders-scans-updates.md), [018](design/018-contractions.md) and the comments of `plan/propagation.hpp`.\n";
+      "Made by `meshwise operations`, which asks each operation itself: the dtypes it takes, and on four devices, a (2,2) mesh (x, y), the "
+      "result's layout and what\n"
+      "moves (bytes over all devices, each counted as a process; of float32, where the operation takes it). Your own arrays: "
+      "`explain(operation, operands...)`.\n"
+      "The rules behind the layouts are [design 017](design/017-orders-scans-updates.md), [018](design/018-contractions.md) and the "
+      "comments of `plan/propagation.hpp`.\n";
   for (const auto& family : operation_families()) {
     text += fmt::format("\n## {}\n\n| operation | dtypes | of these arrays | what moves |\n| --- | --- | --- | --- |\n", family.title);
     for (const auto& row : family.rows) text += row_text(row);

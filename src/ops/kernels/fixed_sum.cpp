@@ -100,7 +100,8 @@ double number(T x) {
 }
 
 template <class T>
-void sum_lines(const LocalArray& x, const LocalArray& largest, const std::vector<bool>& reduced, std::int64_t part, std::int64_t parts, std::byte* out) {
+void sum_lines(const LocalArray& x, const LocalArray& largest, const std::vector<bool>& reduced, std::int64_t part, std::int64_t parts,
+               std::byte* out) {
   const auto* from = reinterpret_cast<const T*>(x.data()) + part;
   const auto* top = reinterpret_cast<const T*>(largest.data());
   Walk kept, gone;
@@ -110,7 +111,8 @@ void sum_lines(const LocalArray& x, const LocalArray& largest, const std::vector
   }
   // Short steps innermost: rows of totals where what is kept lies side by side.
   constexpr std::int64_t tile = 128;
-  const bool rows = !kept.lengths.empty() && kept.lengths.back() >= 8 && (gone.steps.empty() || std::abs(kept.steps.back()) < std::abs(gone.steps.back()));
+  const bool rows = !kept.lengths.empty() && kept.lengths.back() >= 8 &&
+                    (gone.steps.empty() || std::abs(kept.steps.back()) < std::abs(gone.steps.back()));
   const auto width = rows ? kept.lengths.back() : 1, step = rows ? kept.steps.back() : 0, top_step = rows ? kept.other_steps.back() : 0;
   if (rows) {
     kept.lengths.pop_back();
@@ -121,11 +123,8 @@ void sum_lines(const LocalArray& x, const LocalArray& largest, const std::vector
   kept.each([&](std::int64_t offset, std::int64_t top_offset) {
     for (std::int64_t column = 0; column < width; column += tile) {
       const auto count = std::min(tile, width - column);
-      for (std::int64_t j = 0; j < count; ++j)
-        sums[static_cast<std::size_t>(j)].begin(number(top[top_offset + (column + j) * top_step]));
-      const auto total = [&](std::int64_t j) -> FixedTotal& {
-        return reinterpret_cast<FixedTotal*>(out)[(column + j) * parts];
-      };
+      for (std::int64_t j = 0; j < count; ++j) sums[static_cast<std::size_t>(j)].begin(number(top[top_offset + (column + j) * top_step]));
+      const auto total = [&](std::int64_t j) -> FixedTotal& { return reinterpret_cast<FixedTotal*>(out)[(column + j) * parts]; };
       std::int64_t taken = 0;
       const auto flush = [&] {
         for (std::int64_t j = 0; j < count; ++j) sums[static_cast<std::size_t>(j)].give(total(j));
@@ -164,11 +163,19 @@ LocalArray run_fixed_sum(const LocalArray& x, const LocalArray& largest, const s
       sum_lines<T>(x, largest, reduced, part, parts, out.data() + static_cast<std::size_t>(part) * fixed_sum_bytes);
   };
   switch (x.dtype()) {
-    case Dtype::float16: run(float16_t{}); break;
-    case Dtype::bfloat16: run(bfloat16_t{}); break;
+    case Dtype::float16:
+      run(float16_t{});
+      break;
+    case Dtype::bfloat16:
+      run(bfloat16_t{});
+      break;
     case Dtype::float32:
-    case Dtype::complex64: run(float{}); break;
-    default: run(double{}); break;
+    case Dtype::complex64:
+      run(float{});
+      break;
+    default:
+      run(double{});
+      break;
   }
   return out;
 }
