@@ -9,6 +9,7 @@
 
 #include "support/exact.hpp"
 #include "support/thrown_words.hpp"
+#include "support/pad_element.hpp"
 
 namespace mw = meshwise;
 using mw::Array, mw::Dtype, mw::Index, mw::LocalArray, mw::NamedSharding, mw::P, mw::PadMode, mw::Shape;
@@ -17,23 +18,6 @@ using mw::testing::RandomPlacement, mw::testing::Whole;
 namespace {
 
 using Widths = std::vector<std::pair<std::int64_t, std::int64_t>>;
-
-// Where position i of an axis stands, by NumPy's modes; -1: beyond the ends.
-std::int64_t element(std::int64_t i, std::int64_t n, std::optional<PadMode> mode) {
-  while (i < 0 || i >= n) {
-    if (!mode || n == 0) return -1;
-    if (*mode == PadMode::edge) return i < 0 ? 0 : n - 1;
-    if (*mode == PadMode::wrap)
-      i += i < 0 ? n : -n;
-    else if (*mode == PadMode::symmetric)
-      i = i < 0 ? -1 - i : 2 * n - 1 - i;
-    else if (n == 1)
-      i = 0;
-    else
-      i = i < 0 ? -i : 2 * (n - 1) - i;
-  }
-  return i;
-}
 
 std::size_t number(const std::vector<std::int64_t>& at, const Shape& shape) {
   std::int64_t out = 0;
@@ -120,7 +104,7 @@ TEST(Stencil, RimsOfEveryWidthModeAndLayout) {
         auto at = mw::testing::coordinates(k, wide);
         bool inside = true;
         for (std::size_t d = 0; d < at.size(); ++d) {
-          at[d] = element(at[d] - widths[d].first, shape[static_cast<std::int64_t>(d)], options.boundary);
+          at[d] = meshwise::testing::pad_element(at[d] - widths[d].first, shape[static_cast<std::int64_t>(d)], options.boundary);
           inside = inside && at[d] >= 0;
         }
         padded.mutable_view<std::int64_t>()[k] = inside ? host.view<std::int64_t>()[static_cast<std::int64_t>(number(at, shape))] : 5;

@@ -165,7 +165,7 @@ TEST(Contraction, BlocksOfTheNodeArePanels) {
   const auto mesh = make_mesh({2, 2}, {"x", "y"}, {.devices = DeviceList::virtual_devices(4)});
   const Topology node{.node_shares_memory = true};
   const Product product{mesh, 4096, 4096, 4096, P("x", "y"), P("x", "y"), P("x", "y")};
-  EXPECT_EQ(product.panels(node), (Panels{'k', 2}));
+  EXPECT_EQ(product.panels(node), (Panels{'k', 2, false, {1, 0}}));
   EXPECT_GE(product.panels().count, 4);
   EXPECT_EQ((Product{mesh, 4096, 4096, 4096, P("x"), P(), P("x")}.panels(node)), Panels{});
   EXPECT_EQ((Product{mesh, 16, 16, 16, P("x", "y"), P("x", "y"), P("x", "y")}.panels()), Panels{}) << "not worth a step";

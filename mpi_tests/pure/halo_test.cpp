@@ -1,6 +1,7 @@
 // Widened arrays, by carrying out every device's moves on a plain vector: each tile must hold its part and the rim, and the two ends of a move list it alike.
 // internals: src
 #include "plan/halo.hpp"
+#include "support/pad_element.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,23 +12,6 @@
 
 namespace meshwise::detail {
 namespace {
-
-// NumPy's definition, one step at a time from outside to inside; -1: nothing stands there.
-std::int64_t element(std::int64_t i, std::int64_t n, std::optional<PadMode> mode) {
-  while (i < 0 || i >= n) {
-    if (!mode) return -1;
-    if (*mode == PadMode::edge) return i < 0 ? 0 : n - 1;
-    if (*mode == PadMode::wrap)
-      i += i < 0 ? n : -n;
-    else if (*mode == PadMode::symmetric)
-      i = i < 0 ? -1 - i : 2 * n - 1 - i;
-    else if (n == 1)
-      i = 0;
-    else
-      i = i < 0 ? -i : 2 * (n - 1) - i;
-  }
-  return i;
-}
 
 std::optional<PadMode> drawn_mode(std::mt19937& random) {
   const auto k = random() % 5;
@@ -48,7 +32,7 @@ TEST(Halo, RunsHoldTheElementsOfTheModes) {
         got[static_cast<std::size_t>(run.to + k)] = run.first + k * run.step;
       }
     for (std::int64_t i = 0; i < wanted.size(); ++i)
-      ASSERT_EQ(got[static_cast<std::size_t>(i)], element(wanted.start + i, n, mode)) << n << " elements, position " << wanted.start + i;
+      ASSERT_EQ(got[static_cast<std::size_t>(i)], meshwise::testing::pad_element(wanted.start + i, n, mode)) << n << " elements, position " << wanted.start + i;
   }
 }
 
@@ -145,7 +129,7 @@ TEST(Halo, EveryTileIsMadeAndBothEndsKnowIt) {
           for (std::int64_t k = 0; k < move[d].count; ++k) {
             const auto inside = move[d].to + k - t.splits[d].part_at(p) * t.reaches[d].longest();
             ASSERT_LT(inside, sizes[d]);
-            ASSERT_EQ(move[d].first + k * move[d].step, element(starts[d] + inside, t.lengths[d], t.mode));
+            ASSERT_EQ(move[d].first + k * move[d].step, meshwise::testing::pad_element(starts[d] + inside, t.lengths[d], t.mode));
           }
         }
         found += elements;
@@ -153,7 +137,7 @@ TEST(Halo, EveryTileIsMadeAndBothEndsKnowIt) {
       std::int64_t there = 1;
       for (std::size_t d = 0; d < ndim; ++d) {
         std::int64_t along = 0;
-        for (std::int64_t i = 0; i < sizes[d]; ++i) along += element(starts[d] + i, t.lengths[d], t.mode) >= 0;
+        for (std::int64_t i = 0; i < sizes[d]; ++i) along += meshwise::testing::pad_element(starts[d] + i, t.lengths[d], t.mode) >= 0;
         there *= along;
       }
       ASSERT_EQ(found, there) << "trial " << trial << ", device " << p;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/boxes.hpp"
+
 namespace meshwise::detail {
 
 namespace {
@@ -35,12 +37,6 @@ std::vector<CombiningGroup> groups_over(const AxisSplit& split, const DeviceList
   return groups;
 }
 
-Index relative_to(const Index& box, const Index& whole) {
-  Index out;
-  for (std::int64_t d = 0; d < box.ndim(); ++d) out.push_back({box[d].start - whole[d].start, box[d].stop - whole[d].start});
-  return out;
-}
-
 class Combiner {
  public:
   Combiner(std::vector<LocalShard>& shards, const DeviceList& devices, const Reduction& reduction, const Ticket& ticket)
@@ -55,7 +51,7 @@ class Combiner {
         continue;
       }
       std::vector<Index> boxes;
-      for (const auto position : group.positions) boxes.push_back(relative_to(to.box_at(position), whole));
+      for (const auto position : group.positions) boxes.push_back(relative(to.box_at(position), whole));
       std::vector<LocalPart> parts, results;
       std::vector<LocalArray> made;
       for (const auto s : group.mine) {

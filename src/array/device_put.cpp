@@ -10,6 +10,7 @@
 #include "array/lockstep.hpp"
 #include "array/move.hpp"
 #include "array/place.hpp"
+#include "base/boxes.hpp"
 #include "meshwise/plan/donation.hpp"
 #include "meshwise/plan/propagation.hpp"
 #include "meshwise/runtime/collectives.hpp"
@@ -34,14 +35,16 @@ std::vector<LocalShard> place_uncommitted(const Array& x, const Sharding& target
 
 namespace {
 
-/// Every device has the whole: its box is a window there, and no plan is needed.
-std::vector<LocalShard> windows(const Array& x, const Sharding& target) {
+}  // namespace
+
+std::vector<LocalShard> own_windows(const Array& x, const Sharding& target) {
   std::vector<LocalShard> shards;
-  for (const auto& whole : ready_shards(x)) shards.push_back({whole.position, whole.data.box(target.index_at(x.shape(), whole.position))});
+  for (const auto& shard : ready_shards(x)) {
+    const auto held = x.sharding().index_at(x.shape(), shard.position), wanted = target.index_at(x.shape(), shard.position);
+    shards.push_back({shard.position, shard.data.box(relative(wanted, held))});
+  }
   return shards;
 }
-
-}  // namespace
 
 std::uint64_t hash_placement(const Array& x, const Sharding& target) {
   const auto rule = x.state()->kind == State::Kind::recipe && !x.is_deleted() ? x.state()->recipe.hash() : 0;
@@ -68,7 +71,7 @@ std::optional<Moved> place_here(const Array& x, const Sharding& target) {
   if (!x.committed()) return Moved{place_uncommitted(x, target), nullptr};
   // Placed alike already: the blocks are shared, a transfer in flight included.
   if (x.sharding().is_equivalent_to(target, x.ndim())) return Moved{x.state()->shards, x.state()->transfer};
-  if (x.sharding().is_fully_replicated() && x.sharding().devices() == target.devices()) return Moved{windows(x, target), nullptr};
+  if (x.sharding().is_fully_replicated() && x.sharding().devices() == target.devices()) return Moved{own_windows(x, target), nullptr};
   return std::nullopt;
 }
 

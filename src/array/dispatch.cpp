@@ -2,18 +2,13 @@
 
 #include "array/execution.hpp"
 #include "array/negotiate.hpp"
+#include "array/panels.hpp"
 #include "array/rehearsal.hpp"
 #include "meshwise/runtime/watch.hpp"
 
 namespace meshwise::detail {
 
 namespace {
-
-LocalArray literal_block(const Request& request, const Operand& operand) {
-  LocalArray out(Shape{}, request.literal_dtype);
-  operand.scalar()->store(request.literal_dtype, out.data());
-  return out;
-}
 
 /// A literal that does not fit is everybody's error; what follows may be one rank's.
 void check_literals(const Request& request) {

@@ -124,8 +124,7 @@ std::shared_ptr<const MovePlan> plan_of(const Request& request, std::span<const 
     for (const auto& move : moves) {
       const auto& x = *request.operands[move.operand].array();
       if (!x.committed()) continue;
-      jobs.push_back({{end_of(x.sharding(), x.shape(), move.source, move.source_fixed), end_of(layout->result, request.shape, move.target, move.target_fixed), move.extent},
-                      sources[jobs.size()]});
+      jobs.push_back({movement_of(move, request, layout->result), sources[jobs.size()]});
     }
     return std::make_shared<const MovePlan>(plan_moves(jobs, end_of(layout->result, request.shape, {}, {}), request.dtype, filled, has_writer));
   };
@@ -143,6 +142,11 @@ std::shared_ptr<const MovePlan> plan_of(const Request& request, std::span<const 
 }
 
 }  // namespace
+
+Movement movement_of(const RegionMove& move, const Request& request, const Sharding& result) {
+  const auto& x = *request.operands[move.operand].array();
+  return {end_of(x.sharding(), x.shape(), move.source, move.source_fixed), end_of(result, request.shape, move.target, move.target_fixed), move.extent};
+}
 
 Array dispatch_moves(const Request& request, std::span<const RegionMove> moves, const Scalar& fill) {
   const auto negotiated = negotiate(request);

@@ -4,6 +4,7 @@
 
 #include "array/combine.hpp"
 #include "array/panels.hpp"
+#include "base/boxes.hpp"
 #include "meshwise/runtime/watch.hpp"
 
 namespace meshwise::detail {
@@ -21,7 +22,7 @@ class Execution {
         in_panels_(how_.panels.count > 1) {}
 
   Array run() {
-    if (in_panels_ && how_.panel_of_result >= 0) return by_parts_of_the_result();
+    if (in_panels_ && how_.panels.result_axis >= 0) return by_parts_of_the_result();
     auto shards = in_panels_ ? add_up() : compute(0);
     if (request_.reduction) finish(shards, end(how_.computed), end(how_.combined));
     if (how_.in_place) return make_sharded_array(request_.shape, request_.dtype, layout_.result, true, std::move(shards));
@@ -36,11 +37,16 @@ class Execution {
     return out;
   }
 
-  /// The panel's outcome on every device of this rank.
-  std::vector<LocalShard> compute(std::int64_t number) {
+  /// Waits for a panel of the operands, with the next one on its way.
+  void fetch(std::int64_t number) {
     if (number == 0) operands_.begin(0);
     operands_.wait(number);
     if (number + 1 < how_.panels.count) operands_.begin(number + 1);
+  }
+
+  /// The panel's outcome on every device of this rank.
+  std::vector<LocalShard> compute(std::int64_t number) {
+    fetch(number);
     std::vector<LocalShard> shards;
     shards.reserve(how_.devices.size());
     for (std::size_t device = 0; device < how_.devices.size(); ++device) {
@@ -61,8 +67,7 @@ class Execution {
   std::vector<LocalShard> add_up() {
     auto shards = compute(0);
     for (std::int64_t number = 1; number < how_.panels.count; ++number) {
-      operands_.wait(number);
-      if (number + 1 < how_.panels.count) operands_.begin(number + 1);
+      fetch(number);
       for (std::size_t device = 0; device < shards.size(); ++device) {
         const auto twin = how_.devices[device].twin;
         if (twin != device && shards[twin].data.data() == shards[device].data.data()) continue;
@@ -85,7 +90,7 @@ class Execution {
                                                                   : LocalArray(boxes.back().shape(), request_.dtype)});
     }
     for (std::int64_t number = 0; number < how_.panels.count; ++number) {
-      const Panel panel{how_.panel_of_result, number, how_.panels.count, how_.panels.across};
+      const Panel panel{how_.panels.result_axis, number, how_.panels.count, how_.panels.across};
       auto shards = compute(number);
       finish(shards, end(how_.computed, panel), end(how_.combined, panel));
       place(shards, end(how_.combined, panel), end(layout_.result, panel), result);
@@ -100,13 +105,10 @@ class Execution {
       settle(moved.shards, moved.transfer);
       shards = std::move(moved.shards);
     }
-    const auto axis = to.panel->axis;
     const auto whole = end(layout_.result);
     for (std::size_t device = 0; device < shards.size(); ++device) {
-      const auto held = whole.box_at(result[device].position)[axis], made = to.box_at(result[device].position)[axis];
-      auto box = Index::whole(result[device].data.shape());
-      box[axis] = {made.start - held.start, made.stop - held.start};
-      copy_values(shards[device].data, result[device].data.box(box));
+      const auto position = result[device].position;
+      copy_values(shards[device].data, result[device].data.box(relative(to.box_at(position), whole.box_at(position))));
     }
   }
 

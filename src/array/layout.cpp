@@ -102,23 +102,6 @@ std::string items_text(const std::vector<IndexItem>& items) {
   return text + "] on ";
 }
 
-/// The axis of `letter` in each term of the subscripts, the result last; -1 where it has none, or another length (it is broadcast there).
-std::vector<std::int64_t> axes_of_letter(const Request& request, std::span<const OperandType> types, char letter) {
-  std::vector<std::int64_t> axes(1, -1);
-  std::int64_t at = 0, length = 1;
-  for (const char c : request.attributes.subscripts) {
-    if (c == letter) {
-      axes.back() = at;
-      if (axes.size() <= types.size()) length = std::max(length, types[axes.size() - 1].shape[at]);
-    }
-    if (c == ',' || c == '>') axes.push_back(-1);
-    at = c == ',' || c == '>' ? 0 : at + 1;
-  }
-  for (std::size_t i = 0; i < types.size(); ++i)
-    if (axes[i] >= 0 && types[i].shape[axes[i]] != length) axes[i] = -1;
-  return axes;
-}
-
 /// How a contraction is computed, and in how many steps.
 LocalForm contraction_form(const Request& request, const Mesh& mesh, const Sharding& result, std::span<const OperandType> types, Computation& out) {
   const auto& attributes = request.attributes;
@@ -129,10 +112,6 @@ LocalForm contraction_form(const Request& request, const Mesh& mesh, const Shard
     out.windows.push_back(x != nullptr && x->committed() && x->sharding().mesh() == mesh && best.operand_bytes[i] == 0);
   }
   if (request.accumulate) out.panels = choose_panels(mesh, attributes, types, request.shape, result.spec(), best, topology());
-  if (out.panels.count > 1) {
-    out.panel_axes = axes_of_letter(request, types, out.panels.letter);
-    out.panel_of_result = out.panel_axes.back();
-  }
   return best.form;
 }
 

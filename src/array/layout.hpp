@@ -30,8 +30,6 @@ struct Computation {
   std::int64_t repeats = 1;                        // devices that compute the same product of a contraction
   std::vector<OnDevice> devices{};
   Panels panels{};                                 // in how many steps
-  std::vector<std::int64_t> panel_axes{};          // of each operand, the axis that is taken in panels; -1: none
-  std::int64_t panel_of_result = -1;               // the result's; -1: panels are added up
 };
 
 struct Layout {

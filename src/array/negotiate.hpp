@@ -20,4 +20,7 @@ Negotiated negotiate(const Request& request);
 /// Local. The operand is a recipe and nothing is committed: the result may be a recipe.
 bool all_recipes(const Request& request);
 
+/// Local. A region's way from its operand, which is committed, to a result placed by `result`.
+Movement movement_of(const RegionMove& move, const Request& request, const Sharding& result);
+
 }  // namespace meshwise::detail

@@ -1,9 +1,14 @@
 #include "array/panels.hpp"
 
-#include "array/move_plan.hpp"
-#include "array/run.hpp"
+#include "array/place.hpp"
 
 namespace meshwise::detail {
+
+LocalArray literal_block(const Request& request, const Operand& operand) {
+  LocalArray out(Shape{}, request.literal_dtype);
+  operand.scalar()->store(request.literal_dtype, out.data());
+  return out;
+}
 
 OperandBlocks::OperandBlocks(const Request& request, const Computation& how, const Ticket& ticket) : how_(how), ticket_(ticket) {
   operands_.resize(request.operands.size());
@@ -11,20 +16,14 @@ OperandBlocks::OperandBlocks(const Request& request, const Computation& how, con
     auto& operand = operands_[i];
     operand.array = request.operands[i].array();
     if (operand.array == nullptr) {
-      operand.literal = LocalArray(Shape{}, request.literal_dtype);
-      request.operands[i].scalar()->store(request.literal_dtype, operand.literal.data());
+      operand.literal = literal_block(request, request.operands[i]);
       continue;
     }
     const auto& x = *operand.array;
     const auto& want = *how.operands[i];
-    if (how.panels.count > 1) operand.axis = how.panel_axes[i];
+    if (how.panels.count > 1) operand.axis = how.panels.operand_axes[i];
     if (i < how.windows.size() && how.windows[i]) {
-      for (const auto& shard : ready_shards(x)) {
-        const auto held = x.sharding().index_at(x.shape(), shard.position);
-        auto box = want.index_at(x.shape(), shard.position);
-        for (std::int64_t d = 0; d < box.ndim(); ++d) box[d] = {box[d].start - held[d].start, box[d].stop - held[d].start};
-        operand.made.push_back({shard.position, shard.data.box(box)});
-      }
+      operand.made = own_windows(x, want);
       operand.here = &operand.made;
     } else if (x.committed() && (x.sharding() == want || x.sharding().is_equivalent_to(want, x.ndim()))) {
       operand.here = &ready_shards(x);

@@ -10,6 +10,9 @@
 
 namespace meshwise::detail {
 
+/// Local. A literal as the kernel takes it.
+LocalArray literal_block(const Request& request, const meshwise::Operand& operand);
+
 class OperandBlocks {
  public:
   OperandBlocks(const Request& request, const Computation& how, const Ticket& ticket);

@@ -32,4 +32,7 @@ void check_room(std::string_view operation, Dtype dtype, const Shape& shape, con
 /// Local. The errors a placement can have, before any byte moves. Throws: DonatedError, PlacementError, OutOfMemoryError.
 void check_placement(const Array& x, const Sharding& target, std::string_view operation, std::string_view argument);
 
+/// Local. This rank's shards of x as `target` places it, windows on x's own blocks: every device already has all that it wants.
+std::vector<LocalShard> own_windows(const Array& x, const Sharding& target);
+
 }  // namespace meshwise::detail

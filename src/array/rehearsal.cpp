@@ -40,13 +40,6 @@ Array without_values(const Request& request, const Layout* layout) {
 
 std::string axes_text(const std::vector<std::string>& axes) { return fmt::format("{}", fmt::join(axes, ", ")); }
 
-std::int64_t elements_held(const Sharding& sharding, const Shape& shape) {
-  std::int64_t elements = 0;
-  for (std::int64_t position = 0; position < sharding.devices().size(); ++position)
-    elements += sharding.index_at(shape, position).num_elements();
-  return elements;
-}
-
 void add_computation(RehearsedCall& call, const Request& request, const Layout& layout) {
   const auto& how = *layout.computation;
   for (std::size_t i = 0; i < request.operands.size(); ++i) {
@@ -58,7 +51,7 @@ void add_computation(RehearsedCall& call, const Request& request, const Layout& 
   }
   if (request.reduction && how.scattered.parts * how.summed.parts > 1) {
     const auto item = request.reduction->itemsize != 0 ? request.reduction->itemsize : itemsize(request.reduction->partials);
-    const auto bytes = elements_held(how.computed, request.shape) * static_cast<std::int64_t>(item);
+    const auto bytes = request.shape.num_elements() * how.computed.replicas().parts * static_cast<std::int64_t>(item);
     const auto s = how.scattered.parts, r = how.summed.parts;
     add_step(call, fmt::format("parts over {} combined, each where it is wanted", axes_text(how.scattered_axes)), bytes * (s - 1) / s);
     add_step(call, fmt::format("parts over {} combined, to all of them", axes_text(how.summed_axes)), 2 * (bytes / s) * (r - 1) / r);
@@ -67,7 +60,7 @@ void add_computation(RehearsedCall& call, const Request& request, const Layout& 
            elements_brought(request.shape, how.combined, layout.result) * static_cast<std::int64_t>(itemsize(request.dtype)));
   if (how.panels.count > 1)
     call.steps.push_back(fmt::format("in {} panels of {} axis '{}'", how.panels.count,
-                                     how.panel_of_result < 0 ? "the contracted" : "the result's", how.panels.letter));
+                                     how.panels.result_axis < 0 ? "the contracted" : "the result's", how.panels.letter));
   if (how.repeats > 1) call.steps.push_back(fmt::format("each product on {} devices", how.repeats));
 }
 
@@ -97,16 +90,7 @@ Array rehearse_moves(const Request& request, std::span<const RegionMove> moves, 
     for (const auto& move : moves) {
       const auto& x = *request.operands[move.operand].array();
       if (!x.committed()) continue;
-      const auto end = [](const Sharding& sharding, const Shape& shape, const PerAxis<AxisView>& views,
-                          const PerAxis<std::int64_t>& fixed) {
-        End out{sharding};
-        out.shape = shape;
-        out.views.assign(views.begin(), views.end());
-        out.fixed.assign(fixed.begin(), fixed.end());
-        return out;
-      };
-      const Movement movement{end(x.sharding(), x.shape(), move.source, move.source_fixed),
-                              end(negotiated.layout->result, request.shape, move.target, move.target_fixed), move.extent};
+      const auto movement = movement_of(move, request, negotiated.layout->result);
       add_step(call, fmt::format("{} to its place", argument_name(request.operation, move.operand, request.operands.size())),
                bytes_between_devices(movement, x.itemsize()));
     }

@@ -43,10 +43,10 @@ class Steps {
     }
     if (!best || best->stepped == 0) return {};
     if ((best->whole + best->stepped) / mesh_.size() < worth_a_loan) return {};
-    if (const auto parts = parts_of_blocks(*best)) return {best->letter, *parts};
+    if (const auto parts = parts_of_blocks(*best)) return panels_of(*best, *parts);
     if ((best->whole + best->stepped) / mesh_.size() < worthwhile) return {};
     const auto count = count_of(*best);
-    return count > 1 ? Panels{best->letter, count, best->across} : Panels{};
+    return count > 1 ? panels_of(*best, count) : Panels{};
   }
 
  private:
@@ -56,6 +56,19 @@ class Steps {
     bool across = false;
     std::int64_t beside() const { return whole + stepped / 4; }
   };
+
+  /// The letter's axis in a term that has all of it; -1: none, or the term is broadcast there.
+  std::int64_t axis_in(const Term& term, char letter) const {
+    const auto at = term.letters.find(letter);
+    if (at == std::string::npos || term.shape[static_cast<std::int64_t>(at)] != terms_.lengths.at(letter)) return -1;
+    return static_cast<std::int64_t>(at);
+  }
+
+  Panels panels_of(const Plan& plan, std::int64_t count) const {
+    Panels out{plan.letter, count, plan.across, {}, axis_in(terms_.result, plan.letter)};
+    for (const auto& term : terms_.operands) out.operand_axes.push_back(axis_in(term, plan.letter));
+    return out;
+  }
 
   std::optional<Plan> plan_of(char letter) const {
     if (!terms_.can_be_cut(letter)) return std::nullopt;
@@ -72,9 +85,7 @@ class Steps {
     for (std::size_t i = 0; i < forms_.size(); ++i) {
       const auto& term = terms_.operands[i];
       if (forms_[i] == term.own) continue;
-      const auto axis = term.letters.find(letter);
-      const bool stepped = axis != std::string::npos && term.shape[static_cast<std::int64_t>(axis)] == terms_.lengths.at(letter);
-      (stepped ? plan.stepped : plan.whole) += elements_held(mesh_, term.shape, forms_[i]) * term.item;
+      (axis_in(term, letter) >= 0 ? plan.stepped : plan.whole) += elements_held(mesh_, term.shape, forms_[i]) * term.item;
     }
     return plan;
   }

@@ -2,19 +2,12 @@
 
 #include <algorithm>
 
+#include "meshwise/placement/sharding.hpp"
+#include "meshwise/plan/redistribution.hpp"
+
 namespace meshwise::detail {
 
 namespace {
-
-Range range_at(const Mesh& mesh, const Entry& entry, std::int64_t length, std::int64_t position) {
-  std::int64_t number = 0, parts = 1;
-  for (const auto axis : entry) {
-    const auto size = mesh.axis_sizes()[axis];
-    number = number * size + position / mesh.strides()[axis] % size;
-    parts *= size;
-  }
-  return part(number, parts, length);
-}
 
 // Products of 16-bit floats are summed in float32.
 std::int64_t accumulator_size(Dtype work) { return is_floating(work) ? std::max<std::int64_t>(itemsize(work), 4) : itemsize(work); }
@@ -58,18 +51,7 @@ std::int64_t elements_held(const Mesh& mesh, const Shape& shape, const Entries& 
 
 std::int64_t elements_brought(const Mesh& mesh, const Shape& shape, const Entries& have, const Entries& want) {
   if (have == want) return 0;
-  std::int64_t brought = 0;
-  for (std::int64_t position = 0; position < mesh.size(); ++position) {
-    std::int64_t wanted = 1, held = 1;
-    for (std::size_t d = 0; d < want.size(); ++d) {
-      const auto length = shape[static_cast<std::int64_t>(d)];
-      const auto new_range = range_at(mesh, want[d], length, position);
-      wanted *= new_range.size();
-      held *= std::max<std::int64_t>(intersect(new_range, range_at(mesh, have[d], length, position)).size(), 0);
-    }
-    brought += wanted - held;
-  }
-  return brought;
+  return meshwise::elements_brought(shape, NamedSharding(mesh, write_short(mesh, have)), NamedSharding(mesh, write_short(mesh, want)));
 }
 
 }  // namespace meshwise::detail

@@ -34,6 +34,8 @@ struct Panels {
   char letter = '\0';  // none: one step
   std::int64_t count = 1;
   bool across = false;  // of the whole axis, which the outcomes have whole and the result has in parts
+  std::vector<std::int64_t> operand_axes{};  // of each operand, the axis that is taken in panels; -1: none, or it is broadcast there
+  std::int64_t result_axis = -1;             // the result's; -1: products are added up
   friend bool operator==(const Panels&, const Panels&) = default;
 };
 
