@@ -44,9 +44,8 @@ std::int64_t shard_bytes(const Array& x) {
 // Small matrices on one device (linear algebra beside products), and what has a larger shape than the samples allow.
 const std::set<std::string_view> elsewhere{"outer", "meshgrid", "linalg::cross", "one_hot", "searchsorted", "digitize", "stencil"};
 
-// Their factors: the operand, the part in order, what arrives (design 018), and places with the values; a part with its rims, and sums in float64.
-const std::map<std::string_view, double> dearer{{"sort", 1.6},        {"argsort", 2.6},    {"window_sum", 2.6},
-                                                {"window_mean", 2.6}, {"window_max", 1.6}, {"window_min", 1.6}};
+// Their factors: a part with its rims, and sums in float64.
+const std::map<std::string_view, double> dearer{{"window_sum", 2.6}, {"window_mean", 2.6}, {"window_max", 1.6}, {"window_min", 1.6}};
 
 TEST(MemoryOfOperations, AtThreeTenthsAboveTheIdealAllRun) {
   if (mw::memory_stats().store != "private") GTEST_SKIP() << "a block that another rank lends counts with both, and takes no memory";

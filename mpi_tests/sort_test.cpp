@@ -115,7 +115,7 @@ TEST(Sort, EveryDtypeAxisAndLayout) {
 TEST(Sort, LongVectors) {
   const auto n = mw::devices().size();
   const NamedSharding line(mw::make_mesh({n}, {"x"}, {.devices = mw::devices().reversed()}), P("x"));
-  for (const auto dtype : {mw::bool_, mw::int8, mw::uint16, mw::float16, mw::int32, mw::float32, mw::uint64, mw::float64}) {
+  for (const auto dtype : {mw::bool_, mw::int8, mw::uint16, mw::float16, mw::int32, mw::float32, mw::uint64, mw::float64, mw::complex64, mw::complex128}) {
     RandomPlacement random(7);
     const auto host = drawn_values(random, {10007}, dtype);
     expect_sorted(host, mw::device_put(mw::asarray(host), line), 0, false, std::string(mw::name(dtype)));
@@ -132,6 +132,26 @@ TEST(Sort, LongVectors) {
     const auto host = mw::device_get(x).contiguous();
     expect_sorted(host, mw::device_put(x, line), 0, false, "in order already, or the other way round, or equal");
   }
+}
+
+// Parts and blocks that are sorted in rounds, and a few lines that all devices sort.
+TEST(Sort, InRounds) {
+  const auto n = mw::devices().size();
+  const auto mesh = mw::make_mesh({n}, {"x"});
+  RandomPlacement random(11);
+  const auto check = [&](const Shape& shape, Dtype dtype, const mw::PartitionSpec& spec, std::int64_t axis) {
+    const auto host = drawn_values(random, shape, dtype);
+    expect_sorted(host, mw::device_put(mw::asarray(host), NamedSharding(mesh, spec)), axis, random.below(2) == 0, fmt::format("{} {}", mw::name(dtype), mw::to_string(spec)));
+  };
+  check({n * (1 << 18) + 3}, mw::float32, P("x"), 0);
+  check({n * (1 << 16) + n - 1}, mw::complex128, P("x"), 0);
+  check({37, n * (1 << 13) + 1}, mw::float32, P(nullptr, "x"), 1);
+  check({n * (1 << 13) + 1, 41}, mw::float32, P("x"), 0);
+  check({2, n * 1000 + 1, 1}, mw::int32, P(nullptr, "x"), 1);
+  // One part has all of what belongs in a round.
+  const auto steps = mw::remainder(mw::arange(n * (1 << 18)), n);
+  const auto host = mw::device_get(steps).contiguous();
+  expect_sorted(host, mw::device_put(steps, NamedSharding(mesh, P("x"))), 0, false, "many equal elements");
 }
 
 TEST(Sort, Searchsorted) {

@@ -11,7 +11,6 @@
 #include "meshwise/ops/manipulate.hpp"
 #include "meshwise/ops/reduce.hpp"
 #include "ops/index_dtype.hpp"
-#include "ops/kernels/merge.hpp"
 #include "ops/kernels/sort.hpp"
 #include "ops/sort_parts.hpp"
 #include "ops/split_axis.hpp"
@@ -40,38 +39,33 @@ Request request_of(const char* name, std::span<const Operand> operands, std::int
   return request;
 }
 
-// Lines along an axis that is cut: they are brought together, each on a device, by cutting another axis instead.
-Sharding with_whole_axis(const Array& x, std::int64_t axis) {
-  const auto& mesh = x.sharding().mesh();
-  auto entries = x.sharding().spec().entries();
-  entries.resize(static_cast<std::size_t>(x.ndim()));
-  std::int64_t best = -1;
-  double longest = -1;
-  for (std::int64_t d = 0; d < x.ndim(); ++d) {
-    const auto parts = detail::split_of(x, d).parts;
-    if (const auto length = static_cast<double>(x.shape()[d]) / static_cast<double>(parts); d != axis && length > longest) {
+// Of the other axes the one of which a device has the most.
+std::int64_t longest_beside(const Array& x, std::int64_t axis) {
+  std::int64_t best = -1, longest = -1;
+  for (std::int64_t d = 0; d < x.ndim(); ++d)
+    if (const auto length = x.shape()[d] / detail::split_of(x, d).parts; d != axis && length > longest) {
       best = d;
       longest = length;
     }
-  }
-  auto names = entries[static_cast<std::size_t>(best)].axes();
-  const auto& moved = entries[static_cast<std::size_t>(axis)].axes();
-  names.insert(names.end(), moved.begin(), moved.end());
-  entries[static_cast<std::size_t>(best)] = SpecEntry(names);
-  entries[static_cast<std::size_t>(axis)] = SpecEntry();
-  return NamedSharding(mesh, PartitionSpec(entries));
+  return best;
 }
 
-using SortKernel = LocalArray (*)(const LocalArray& x, std::int64_t axis, bool descending, Dtype dtype);
-
-Array sorted(const char* name, const Array& x, std::int64_t axis, bool descending, Dtype dtype, SortKernel kernel) {
+Array sorted(const char* name, const Array& x, std::int64_t axis, bool descending, Dtype dtype, bool want_places) {
   const Operand operands[] = {x};
   auto request = request_of(name, operands, axis, dtype, descending);
   if (detail::works_in_parts(x, axis)) {
-    if (x.ndim() > 1) return reshard(sorted(name, reshard(x, with_whole_axis(x, axis)), axis, descending, dtype, kernel), x.sharding());
-    if (detail::has_sort_keys(x.dtype())) return detail::sort_parts(request, descending, kernel == detail::run_argsort);
+    if (x.ndim() == 1) return detail::sort_parts(request, descending, want_places);
+    const auto along = longest_beside(x, axis);
+    const auto lines = x.shape()[along] / detail::split_of(x, along).parts;
+    if (lines >= detail::split_of(x, axis).parts || x.size() == 0) return detail::sort_lines(request, along, descending, want_places);
+    // A few long lines: all devices work on each.
+    auto parts = unstack(x, along);
+    for (auto& one : parts) one = sorted(name, one, axis - (along < axis), descending, dtype, want_places);
+    return reshard(stack(parts, along), x.sharding());
   }
-  request.kernel = [=](std::span<const LocalArray> in, const KernelContext&) { return kernel(in[0], axis, descending, dtype); };
+  request.kernel = [=](std::span<const LocalArray> in, const KernelContext&) {
+    return want_places ? detail::run_argsort(in[0], axis, descending, dtype) : detail::run_sort(in[0], axis, descending);
+  };
   return detail::dispatch(request);
 }
 
@@ -79,13 +73,12 @@ Array sorted(const char* name, const Array& x, std::int64_t axis, bool descendin
 
 Array sort(const Array& x, std::int64_t axis, bool descending) {
   const auto along = sorted_axis("sort", x, axis);
-  return sorted("sort", x, along, descending, x.dtype(),
-                [](const LocalArray& block, std::int64_t a, bool d, Dtype) { return detail::run_sort(block, a, d); });
+  return sorted("sort", x, along, descending, x.dtype(), false);
 }
 
 Array argsort(const Array& x, std::int64_t axis, bool descending) {
   const auto along = sorted_axis("argsort", x, axis);
-  return sorted("argsort", x, along, descending, detail::index_dtype(x.shape()[along]), detail::run_argsort);
+  return sorted("argsort", x, along, descending, detail::index_dtype(x.shape()[along]), true);
 }
 
 Array searchsorted(const Array& x, const Array& values, Side side, const std::optional<Array>& sorter) {

@@ -1,8 +1,11 @@
 #include "ops/kernels/sort.hpp"
 
 #include <algorithm>
+#include <cstring>
+#include <iterator>
 #include <memory>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "ops/kernels/radix.hpp"
@@ -38,95 +41,111 @@ struct Scratch {
 };
 
 template <class T>
+UnsignedOf<sizeof(T)> key_of(T x, bool descending) {
+  using Key = UnsignedOf<sizeof(T)>;
+  return static_cast<Key>(sort_key(x) ^ (descending ? static_cast<Key>(~Key{0}) : Key{0}));
+}
+
+// Keys, and what goes with them; scratch for as many again.
+template <class Key, class Payload>
+void sort_pairs(Key* keys, Payload* payload, std::int64_t length, Key* more, Payload* more_payload) {
+  if (length >= shortest_radix && length <= longest_radix) return radix_sort(keys, payload, length, more, more_payload);
+  std::vector<std::pair<Key, Payload>> pairs(static_cast<std::size_t>(length));
+  for (std::size_t i = 0; i < pairs.size(); ++i) pairs[i] = {keys[i], payload[i]};
+  std::stable_sort(pairs.begin(), pairs.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (std::size_t i = 0; i < pairs.size(); ++i) payload[i] = pairs[i].second;
+}
+
+template <class T>
 class LineSorter {
  public:
   using Key = UnsignedOf<sizeof(T)>;
 
-  LineSorter(std::int64_t length, bool descending) : length_(length), descending_(descending), keys_(length), more_(length) {}
+  LineSorter(std::int64_t length, bool descending) : length_(length), descending_(descending), more_(length) {}
 
-  void sort(const T* line, T* out) {
-    make_keys(line);
-    if (length_ < shortest_radix || length_ > longest_radix)
-      std::sort(keys_.get(), keys_.get() + length_);
-    else
-      radix_sort<Key, char>(keys_.get(), nullptr, length_, more_.get(), nullptr);
-    const auto flip = descending_ ? static_cast<Key>(~Key{0}) : Key{0};
-    for (std::int64_t i = 0; i < length_; ++i) out[i] = value_of_key<T>(static_cast<Key>(keys_.get()[i] ^ flip));
-    if constexpr (is_float_v<T>) restore_equals(line, out);
+  void sort(T* line) {
+    if constexpr (is_complex_v<T>) {
+      const Scratch<Key> keys(length_);
+      const Scratch<T> more(length_);
+      for (std::int64_t i = 0; i < length_; ++i) keys.get()[i] = key_of(line[i], descending_);
+      sort_pairs(keys.get(), line, length_, more_.get(), more.get());
+    } else {
+      const auto equals = is_float_v<T> ? unlike_equals(line) : Equals{};
+      auto* const keys = make_keys(line);
+      if (length_ < shortest_radix || length_ > longest_radix)
+        std::sort(keys, keys + length_);
+      else
+        radix_sort<Key, char>(keys, nullptr, length_, more_.get(), nullptr);
+      const auto flip = descending_ ? static_cast<Key>(~Key{0}) : Key{0};
+      for (std::int64_t i = 0; i < length_; ++i) {
+        const auto value = value_of_key<T>(static_cast<Key>(keys[i] ^ flip));
+        std::memcpy(keys + i, &value, sizeof value);
+      }
+      for (const auto& values : {equals.zeros, equals.nans})
+        if (!values.empty()) std::copy(values.begin(), values.end(), std::find_if(line, line + length_, [&](T x) { return sort_key(x) == sort_key(values[0]); }));
+    }
   }
 
+  // The line is used up.
   template <class Place>
-  void argsort(const T* line, Place* out, Place* more) {
-    make_keys(line);
-    std::iota(out, out + length_, Place{0});
-    if (length_ < shortest_radix || length_ > longest_radix)
-      std::stable_sort(out, out + length_, [&](Place a, Place b) {
-        return keys_.get()[static_cast<std::size_t>(a)] < keys_.get()[static_cast<std::size_t>(b)];
-      });
-    else
-      radix_sort<Key, Place>(keys_.get(), out, length_, more_.get(), more);
+  void sort_places(T* line, Place* places, Place* more) {
+    sort_pairs(make_keys(line), places, length_, more_.get(), more);
   }
 
  private:
-  void make_keys(const T* line) {
-    const auto flip = descending_ ? static_cast<Key>(~Key{0}) : Key{0};
-    for (std::int64_t i = 0; i < length_; ++i) keys_.get()[i] = static_cast<Key>(sort_key(line[i]) ^ flip);
+  // Values of one key that are not the same bits: they go back in the order they had.
+  struct Equals {
+    std::vector<T> zeros{}, nans{};
+  };
+
+  Equals unlike_equals(const T* line) const {
+    const auto zero = sort_key(T{}), nan = static_cast<Key>(~Key{0});
+    bool negative_zeros = false, nans = false;
+    for (std::int64_t i = 0; i < length_; ++i) {
+      nans |= is_nan(line[i]);
+      negative_zeros |= std::bit_cast<Key>(line[i]) == zero;  // the key of zeros is the bits of -0
+    }
+    Equals equals;
+    if (negative_zeros) std::copy_if(line, line + length_, std::back_inserter(equals.zeros), [&](T x) { return sort_key(x) == zero; });
+    if (nans) std::copy_if(line, line + length_, std::back_inserter(equals.nans), [&](T x) { return sort_key(x) == nan; });
+    return equals;
   }
 
-  // Zeros of both signs share a key, and so do all NaNs: they stand together now, and go back in the order they had.
-  void restore_equals(const T* line, T* out) {
-    const auto zero = sort_key(T{}), nan = std::numeric_limits<Key>::max();
-    std::int64_t negative_zeros = 0, nans = 0;
+  // In the line's own memory: keys have the size of values.
+  Key* make_keys(T* line) const {
+    auto* const keys = reinterpret_cast<Key*>(line);
     for (std::int64_t i = 0; i < length_; ++i) {
-      nans += is_nan(line[i]);
-      negative_zeros += std::bit_cast<Key>(line[i]) == zero;  // the key of zeros is the bits of -0
+      const auto key = key_of(line[i], descending_);
+      std::memcpy(keys + i, &key, sizeof key);
     }
-    const auto restore = [&](Key wanted) {
-      auto* place = std::find_if(out, out + length_, [&](T x) { return sort_key(x) == wanted; });
-      for (std::int64_t i = 0; i < length_; ++i)
-        if (sort_key(line[i]) == wanted) *place++ = line[i];
-    };
-    if (negative_zeros > 0) restore(zero);
-    if (nans > 0) restore(nan);
+    return keys;
   }
 
   std::int64_t length_;
   bool descending_;
-  Scratch<Key> keys_, more_;
+  Scratch<Key> more_;
 };
 
-// With a payload of places; descending order is the ascending one's turned round, but equals keep their order.
-template <class T, class Place>
-void argsort_by_comparison(const T* line, Place* out, std::int64_t length, bool descending) {
-  std::iota(out, out + length, Place{0});
-  std::stable_sort(out, out + length, [&](Place a, Place b) {
-    const auto x = line[static_cast<std::size_t>(a)], y = line[static_cast<std::size_t>(b)];
-    return descending ? comes_before(y, x) : comes_before(x, y);
-  });
+template <class F>
+void visit_places(Dtype dtype, F&& f) {
+  if (dtype == int64)
+    f(std::int64_t{});
+  else
+    f(std::int32_t{});
 }
 
 }  // namespace
 
 LocalArray run_sort(const LocalArray& x, std::int64_t axis, bool descending) {
   const auto order = axis_last(x.ndim(), axis);
-  const auto lines = x.transposed(order).contiguous();
+  const auto lines = x.transposed(order);
   LocalArray out(lines.shape(), x.dtype());
-  if (out.size() == 0) return out.transposed(inverse(order));
+  copy_values(lines, out);
   const auto length = x.shape()[axis];
   visit(x.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const auto* from = reinterpret_cast<const T*>(lines.data());
-    auto* to = reinterpret_cast<T*>(out.data());
-    if constexpr (is_complex_v<T>) {
-      std::vector<std::int64_t> places(static_cast<std::size_t>(length));
-      for (std::int64_t at = 0; at < out.size(); at += length) {
-        argsort_by_comparison(from + at, places.data(), length, descending);
-        for (std::int64_t i = 0; i < length; ++i) to[at + i] = from[at + places[static_cast<std::size_t>(i)]];
-      }
-    } else {
-      LineSorter<T> sorter(length, descending);
-      for (std::int64_t at = 0; at < out.size(); at += length) sorter.sort(from + at, to + at);
-    }
+    LineSorter<T> sorter(length, descending);
+    for (std::int64_t at = 0; at < out.size(); at += length) sorter.sort(reinterpret_cast<T*>(out.data()) + at);
   });
   return out.transposed(inverse(order));
 }
@@ -135,34 +154,49 @@ LocalArray run_argsort(const LocalArray& x, std::int64_t axis, bool descending, 
   const auto order = axis_last(x.ndim(), axis);
   const auto lines = x.transposed(order).contiguous();
   LocalArray out(lines.shape(), dtype);
-  if (out.size() == 0) return out.transposed(inverse(order));
   const auto length = x.shape()[axis];
-  const auto sort_all = [&]<class Place>(Place* to) {
+  visit_places(dtype, [&]<class Place>(Place) {
     visit(x.dtype(), [&](auto tag) {
       using T = typename decltype(tag)::type;
-      const auto* from = reinterpret_cast<const T*>(lines.data());
-      if constexpr (is_complex_v<T>) {
-        for (std::int64_t at = 0; at < out.size(); at += length) argsort_by_comparison(from + at, to + at, length, descending);
-      } else {
-        LineSorter<T> sorter(length, descending);
-        const Scratch<Place> more(length);
-        for (std::int64_t at = 0; at < out.size(); at += length) sorter.argsort(from + at, to + at, more.get());
+      LineSorter<T> sorter(length, descending);
+      const Scratch<T> line(length);
+      const Scratch<Place> more(length);
+      for (std::int64_t at = 0; at < out.size(); at += length) {
+        std::copy_n(reinterpret_cast<const T*>(lines.data()) + at, length, line.get());
+        auto* const places = reinterpret_cast<Place*>(out.data()) + at;
+        std::iota(places, places + length, Place{0});
+        sorter.sort_places(line.get(), places, more.get());
       }
     });
-  };
-  if (dtype == int64)
-    sort_all(reinterpret_cast<std::int64_t*>(out.data()));
-  else
-    sort_all(reinterpret_cast<std::int32_t*>(out.data()));
+  });
   return out.transposed(inverse(order));
+}
+
+void sort_in_place(const LocalArray& x, bool descending) {
+  visit(x.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    LineSorter<T>(x.size(), descending).sort(reinterpret_cast<T*>(x.data()));
+  });
+}
+
+void sort_places(const LocalArray& values, const LocalArray& places, bool descending) {
+  visit_places(places.dtype(), [&]<class Place>(Place) {
+    visit(values.dtype(), [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      const Scratch<Place> more(places.size());
+      LineSorter<T>(values.size(), descending)
+          .sort_places(reinterpret_cast<T*>(values.data()), reinterpret_cast<Place*>(places.data()), more.get());
+    });
+  });
 }
 
 LocalArray run_searchsorted(const LocalArray& sorted, const LocalArray& values, bool right, Dtype dtype) {
   const auto dense = sorted.contiguous(), wanted = values.contiguous();
   LocalArray out(values.shape(), dtype);
-  const auto search = [&]<class Place>(Place* to) {
+  visit_places(dtype, [&]<class Place>(Place) {
     visit(sorted.dtype(), [&](auto tag) {
       using T = typename decltype(tag)::type;
+      auto* to = reinterpret_cast<Place*>(out.data());
       const auto *begin = reinterpret_cast<const T*>(dense.data()), *end = begin + dense.size();
       const auto* value = reinterpret_cast<const T*>(wanted.data());
       const auto before = [](T a, T b) { return comes_before(a, b); };
@@ -170,11 +204,7 @@ LocalArray run_searchsorted(const LocalArray& sorted, const LocalArray& values, 
         to[i] = static_cast<Place>(
             (right ? std::upper_bound(begin, end, value[i], before) : std::lower_bound(begin, end, value[i], before)) - begin);
     });
-  };
-  if (dtype == int64)
-    search(reinterpret_cast<std::int64_t*>(out.data()));
-  else
-    search(reinterpret_cast<std::int32_t*>(out.data()));
+  });
   return out;
 }
 

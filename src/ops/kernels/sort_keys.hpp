@@ -13,10 +13,13 @@
 
 namespace meshwise::detail {
 
+__extension__ typedef unsigned __int128 Unsigned128;
+
 template <std::size_t Bytes>
-using UnsignedOf =
-    std::conditional_t<Bytes == 1, std::uint8_t,
-                       std::conditional_t<Bytes == 2, std::uint16_t, std::conditional_t<Bytes == 4, std::uint32_t, std::uint64_t>>>;
+using UnsignedOf = std::conditional_t<
+    Bytes == 1, std::uint8_t,
+    std::conditional_t<Bytes == 2, std::uint16_t,
+                       std::conditional_t<Bytes == 4, std::uint32_t, std::conditional_t<Bytes == 8, std::uint64_t, Unsigned128>>>>;
 
 template <class T>
 inline constexpr bool is_float_v = std::floating_point<T> || is_half_v<T>;
@@ -31,12 +34,19 @@ bool is_nan(T x) {
   }
 }
 
-/// Local. The key of a real number.
+/// Local. The key of a number; complex ones by their real parts, then by their imaginary ones.
 template <class T>
 UnsignedOf<sizeof(T)> sort_key(T x) {
   using Key = UnsignedOf<sizeof(T)>;
   constexpr Key top = static_cast<Key>(Key{1} << (8 * sizeof(T) - 1));
-  if constexpr (std::same_as<T, bool>) {
+  if constexpr (is_complex_v<T>) {
+    // NumPy's order: a number whose real part is NaN behind those whose imaginary part is. No number's key is the one before NaN's.
+    using Part = UnsignedOf<sizeof(T) / 2>;
+    const auto key = [](Part high, Part low) { return static_cast<Key>(Key{high} << (4 * sizeof(T)) | low); };
+    const auto real = sort_key(x.real());
+    if (is_nan(x.imag()) && !is_nan(x.real())) return key(static_cast<Part>(~Part{1}), real);
+    return key(real, sort_key(x.imag()));
+  } else if constexpr (std::same_as<T, bool>) {
     return x ? 1 : 0;
   } else if constexpr (std::unsigned_integral<T>) {
     return x;
@@ -50,7 +60,7 @@ UnsignedOf<sizeof(T)> sort_key(T x) {
   }
 }
 
-/// Local. The number of a key; of NaN and zeros, one of them.
+/// Local. The real number of a key; of NaN and zeros, one of them.
 template <class T>
 T value_of_key(UnsignedOf<sizeof(T)> key) {
   using Key = UnsignedOf<sizeof(T)>;
@@ -65,19 +75,10 @@ T value_of_key(UnsignedOf<sizeof(T)> key) {
     return std::bit_cast<T>(static_cast<Key>(key & top ? key ^ top : ~key));
 }
 
-/// Local. NaN behind everything; complex numbers by their real parts, then by their imaginary ones.
+/// Local. NaN behind everything.
 template <class T>
 bool comes_before(T a, T b) {
-  if constexpr (is_complex_v<T>) {
-    // NumPy's order: a number whose real part is NaN behind those whose imaginary part is.
-    const auto nan = [](T z) { return 2 * is_nan(z.real()) + is_nan(z.imag()); };
-    const int na = nan(a), nb = nan(b);
-    if (na != nb) return na < nb;
-    if (!is_nan(a.real()) && a.real() != b.real()) return a.real() < b.real();
-    return !is_nan(a.imag()) && a.imag() < b.imag();
-  } else {
-    return sort_key(a) < sort_key(b);
-  }
+  return sort_key(a) < sort_key(b);
 }
 
 }  // namespace meshwise::detail
