@@ -44,9 +44,6 @@ std::int64_t shard_bytes(const Array& x) {
 // Small matrices on one device (linear algebra beside products), and what has a larger shape than the samples allow.
 const std::set<std::string_view> elsewhere{"outer", "meshgrid", "linalg::cross", "one_hot", "searchsorted", "digitize", "stencil"};
 
-// Their factors: a part with its rims, and sums in float64.
-const std::map<std::string_view, double> dearer{{"window_sum", 2.6}, {"window_mean", 2.6}, {"window_max", 1.6}, {"window_min", 1.6}};
-
 TEST(MemoryOfOperations, AtThreeTenthsAboveTheIdealAllRun) {
   if (mw::memory_stats().store != "private") GTEST_SKIP() << "a block that another rank lends counts with both, and takes no memory";
   const auto all = samples();
@@ -75,9 +72,8 @@ TEST(MemoryOfOperations, AtThreeTenthsAboveTheIdealAllRun) {
           if (row.shown.substr(at, end - at) == name) operands += shard_bytes(*x);
           at = end + 2;
         }
-      const auto factor = dearer.contains(row.name) ? dearer.at(row.name) : 1.3;
       mw::detail::test_limit_memory(other_live + result_bytes +
-                                    static_cast<std::int64_t>(static_cast<double>(operands + result_bytes) * (factor - 1)) +
+                                    static_cast<std::int64_t>(static_cast<double>(operands + result_bytes) * 0.3) +
                                     (std::int64_t{1} << 20));
       try {
         mw::agree([&] { mw::block_until_ready(row.call(all)); });

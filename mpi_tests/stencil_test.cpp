@@ -230,6 +230,18 @@ TEST(Windows, MeansAndTheBitsOfFloats) {
   }
 }
 
+// Blocks of many tiles: of ascending numbers the largest in a window is its last one.
+TEST(Windows, LongAxes) {
+  const auto n = mw::devices().size();
+  const auto line = mw::make_mesh({n}, {"x"});
+  const auto vector = mw::device_put(mw::arange(300'007), NamedSharding(line, P("x")));
+  const auto last = mw::arange(4, 300'007, 3);
+  EXPECT_TRUE(mw::all(mw::equal(mw::asarray(mw::device_get(mw::window_max(vector, {5}, {3}))), last)).item<bool>());
+  const auto square = mw::device_put(mw::reshape(mw::arange(523 * 411), {523, 411}), NamedSharding(line, P(nullptr, "x")));
+  const auto corners = mw::reshape(mw::arange(523 * 411), {523, 411})[{mw::Slice(2, mw::none, 2), mw::Slice(6, mw::none)}];
+  EXPECT_TRUE(mw::all(mw::equal(mw::asarray(mw::device_get(mw::window_max(square, {3, 7}, {2, 1}))), corners)).item<bool>());
+}
+
 TEST(Windows, NanWins) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const auto x = mw::asarray(std::vector<float>{1, 2, nan, -4, 5, 6});

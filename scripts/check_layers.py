@@ -37,9 +37,24 @@ def target_room(name, quoted):
     return None, False
 
 
+def types_defined(text):
+    """Fully named types that other files could define too: outside unnamed namespaces."""
+    spaces = []
+    for line in text:
+        opened = re.match(r"\s*(?:inline\s+)?namespace\b\s*([\w:]*)\s*\{\s*(?!\})$", line)
+        if opened:
+            spaces.append(opened[1])
+        elif re.match(r"\}\s*// namespace", line) and spaces:
+            spaces.pop()
+        elif "" not in spaces:
+            defined = re.match(r"(?:template\s*<.*>\s*)?(?:struct|class|enum class)\s+(\w+)(?:\s+final)?\s*(?::(?!:)[^;()]*)?\{", line)
+            if defined:
+                yield "::".join([*spaces, defined[1]])
+
+
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent.parent)
-    bad, boost_mpi = [], []
+    bad, boost_mpi, types = [], [], {}
     files = sorted(p.relative_to(root) for top in ("include", "src")
                    for p in (root / top).rglob("*") if p.is_file())
     for path in files:
@@ -51,6 +66,9 @@ def main():
         text = (root / path).read_text().splitlines()
         if len(text) > LINES[path.suffix]:
             bad.append(f"{name}: {len(text)} lines; at most {LINES[path.suffix]}: split it by concept")
+        for defined in types_defined(text):
+            if types.setdefault(defined, name) != name:
+                bad.append(f"{name}: {defined} is another type than that of {types[defined]}: the linker takes either (one definition rule)")
         here = room_of(path)
         if here is None and name != UMBRELLA:
             bad.append(f"{name}: stands in no room")

@@ -151,7 +151,7 @@ mw::Array create(const std::string& fn, const std::vector<mw::Operand>& a, const
   throw Skip{fn};
 }
 
-mw::detail::Words key_words(const mw::Array& key) {
+mw::detail::KeyWords key_words(const mw::Array& key) {
   const auto k = mw::device_get(key);
   return {k.view<std::uint32_t>()[0], k.view<std::uint32_t>()[1]};
 }

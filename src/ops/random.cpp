@@ -24,7 +24,7 @@ constexpr std::int64_t piece = 512;
 template <class Draw>
 class Drawn final : public Generator {
  public:
-  Drawn(Words key, Dtype dtype, std::uint64_t parameters, Draw draw)
+  Drawn(KeyWords key, Dtype dtype, std::uint64_t parameters, Draw draw)
       : key_(key), dtype_(dtype), parameters_(parameters), draw_(std::move(draw)) {}
   Dtype dtype() const override { return dtype_; }
   std::uint64_t hash() const override {
@@ -35,7 +35,7 @@ class Drawn final : public Generator {
   }
 
  private:
-  Words key_;
+  KeyWords key_;
   Dtype dtype_;
   std::uint64_t parameters_;
   Draw draw_;
@@ -44,10 +44,10 @@ class Drawn final : public Generator {
 /// draw(key, first, step, count, out) as a generator of any key.
 template <class Draw>
 GeneratorOf generator_of(Dtype dtype, std::uint64_t parameters, Draw draw) {
-  return [=](Words key) { return std::make_shared<Drawn<Draw>>(key, dtype, parameters, draw); };
+  return [=](KeyWords key) { return std::make_shared<Drawn<Draw>>(key, dtype, parameters, draw); };
 }
 
-void draw_bits(Dtype dtype, Words key, std::int64_t first, std::int64_t step, std::int64_t count, std::byte* out) {
+void draw_bits(Dtype dtype, KeyWords key, std::int64_t first, std::int64_t step, std::int64_t count, std::byte* out) {
   if (dtype == Dtype::uint64) return random_bits64(key, first, step, count, reinterpret_cast<std::uint64_t*>(out));
   if (dtype == Dtype::uint32) return random_bits32(key, first, step, count, reinterpret_cast<std::uint32_t*>(out));
   std::array<std::uint32_t, piece> bits;
@@ -64,7 +64,7 @@ void draw_bits(Dtype dtype, Words key, std::int64_t first, std::int64_t step, st
 }
 
 /// Element 2j and 2j + 1 are the words of block j.
-void draw_keys(Words key, std::int64_t first, std::int64_t step, std::int64_t count, std::byte* out) {
+void draw_keys(KeyWords key, std::int64_t first, std::int64_t step, std::int64_t count, std::byte* out) {
   auto* words = reinterpret_cast<std::uint32_t*>(out);
   for (std::int64_t i = 0; i < count; ++i) {
     const auto at = first + i * step;
@@ -129,7 +129,7 @@ IntegerRule integer_rule(wide low, wide high, Dtype dtype) {
   return rule;
 }
 
-void draw_integers(IntegerRule rule, Dtype dtype, Words key, std::int64_t first, std::int64_t step, std::int64_t count, std::byte* out) {
+void draw_integers(IntegerRule rule, Dtype dtype, KeyWords key, std::int64_t first, std::int64_t step, std::int64_t count, std::byte* out) {
   rule.high_key = random_words(key, 0);
   rule.low_key = random_words(key, 1);
   if (itemsize(dtype) == 8)
@@ -138,7 +138,7 @@ void draw_integers(IntegerRule rule, Dtype dtype, Words key, std::int64_t first,
     random_integers32(rule, first, step, count, reinterpret_cast<std::uint32_t*>(out));
 }
 
-void draw_bernoulli(const UniformRule& rule, double p, Words key, std::int64_t first, std::int64_t step, std::int64_t count,
+void draw_bernoulli(const UniformRule& rule, double p, KeyWords key, std::int64_t first, std::int64_t step, std::int64_t count,
                     std::byte* out) {
   visit(rule.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -166,7 +166,7 @@ std::uint64_t hash_of(std::string_view operation, std::initializer_list<double> 
   return h;
 }
 
-LocalArray key_array(Words words) {
+LocalArray key_array(KeyWords words) {
   const std::array<std::uint32_t, 2> values = {words.a, words.b};
   return LocalArray::from(std::span<const std::uint32_t>(values), {2});
 }
@@ -195,7 +195,7 @@ Array split(const Array& key, std::int64_t num) { return split(key, Shape{num});
 
 Array fold_in(const Array& key, std::int64_t data) {
   const auto step = static_cast<std::uint32_t>(static_cast<std::uint64_t>(data));
-  return draw_whole("random.fold_in", key, {2}, uint32, mix(hash_text("fold_in"), step), [step](Words words) {
+  return draw_whole("random.fold_in", key, {2}, uint32, mix(hash_text("fold_in"), step), [step](KeyWords words) {
     return key_array(threefry(words, {0, step}));
   });
 }
@@ -212,14 +212,14 @@ Array uniform(const Array& key, const Shape& shape, Dtype dtype, const Scalar& m
   const UniformRule rule{dtype, rounded(minval, dtype, "random.uniform"), rounded(maxval, dtype, "random.uniform")};
   const auto hash = hash_of("uniform", {rule.low, rule.high});
   return draw("random.uniform", key, shape, dtype, hash,
-              generator_of(dtype, hash, [rule](Words words, auto... at) { random_uniform(words, rule, at...); }));
+              generator_of(dtype, hash, [rule](KeyWords words, auto... at) { random_uniform(words, rule, at...); }));
 }
 
 Array normal(const Array& key, const Shape& shape, Dtype dtype) {
   check_floating(dtype, "random.normal");
   const auto hash = hash_text("normal");
   return draw("random.normal", key, shape, dtype, hash,
-              generator_of(dtype, hash, [dtype](Words words, auto... at) { random_normal(words, dtype, at...); }));
+              generator_of(dtype, hash, [dtype](KeyWords words, auto... at) { random_normal(words, dtype, at...); }));
 }
 
 Array randint(const Array& key, const Shape& shape, const Scalar& minval, const Scalar& maxval, Dtype dtype) {
@@ -229,7 +229,7 @@ Array randint(const Array& key, const Shape& shape, const Scalar& minval, const 
   const auto hash = mix(mix(hash_text("randint"), rule.low), rule.span);
   const auto source = generator_of(sampled, hash, [rule, sampled](auto... at) { draw_integers(rule, sampled, at...); });
   return draw("random.randint", key, shape, dtype, hash,
-              [source, dtype](Words words) { return Recipe::over(source(words), {0}).astype(dtype).generator; });
+              [source, dtype](KeyWords words) { return Recipe::over(source(words), {0}).astype(dtype).generator; });
 }
 
 Array bernoulli(const Array& key, const Scalar& p, const Shape& shape, Dtype p_dtype) {

@@ -34,12 +34,12 @@ void check_key(const Array& key, std::string_view operation) {
   if (key.shape() != Shape{2}) throw ShapeError(fmt::format("{}: the key is {}; {}", operation, type_string(key), cure));
 }
 
-Words read_key(const LocalArray& key) {
+KeyWords read_key(const LocalArray& key) {
   const auto words = key.view<std::uint32_t>();
   return {words[0], words[1]};
 }
 
-Words uncommitted_key(const Array& key) { return read_key(uncommitted_box(key, Index::whole(key.shape()))); }
+KeyWords uncommitted_key(const Array& key) { return read_key(uncommitted_box(key, Index::whole(key.shape()))); }
 
 Array draw(std::string_view operation, const Array& key, const Shape& shape, Dtype dtype, std::uint64_t parameters,
            const GeneratorOf& generator) {
@@ -56,7 +56,7 @@ Array draw(std::string_view operation, const Array& key, const Shape& shape, Dty
 }
 
 Array draw_whole(std::string_view operation, const Array& key, const Shape& shape, Dtype dtype, std::uint64_t parameters,
-                 const std::function<LocalArray(Words key)>& values) {
+                 const std::function<LocalArray(KeyWords key)>& values) {
   check_key(key, operation);
   return dispatch_draw(operation, key, shape, dtype, parameters,
                        [values](std::span<const LocalArray> inputs, const KernelContext&) { return values(read_key(inputs[0])); });

@@ -14,11 +14,11 @@ namespace meshwise::detail {
 /// Local. Throws: DtypeError, ShapeError unless `key` is uint32[2]; DonatedError.
 void check_key(const Array& key, std::string_view operation);
 /// Local. The words of a dense or strided uint32[2].
-Words read_key(const LocalArray& key);
+KeyWords read_key(const LocalArray& key);
 /// Local. The words of an uncommitted key.
-Words uncommitted_key(const Array& key);
+KeyWords uncommitted_key(const Array& key);
 
-using GeneratorOf = std::function<std::shared_ptr<const Generator>(Words key)>;
+using GeneratorOf = std::function<std::shared_ptr<const Generator>(KeyWords key)>;
 
 /// Collective. dtype[shape] by the generator of the key: a recipe where the key is uncommitted, else replicated on the key's devices.
 /// `parameters` hashes everything else the values depend on.
@@ -27,6 +27,6 @@ Array draw(std::string_view operation, const Array& key, const Shape& shape, Dty
 
 /// Collective. Like draw, with the whole value made at once by `values`.
 Array draw_whole(std::string_view operation, const Array& key, const Shape& shape, Dtype dtype, std::uint64_t parameters,
-                 const std::function<LocalArray(Words key)>& values);
+                 const std::function<LocalArray(KeyWords key)>& values);
 
 }  // namespace meshwise::detail

@@ -20,10 +20,10 @@ namespace detail {
 namespace {
 
 /// One key a round of sorting `n` elements.
-std::vector<Words> round_keys(Words key, std::int64_t n) {
+std::vector<KeyWords> round_keys(KeyWords key, std::int64_t n) {
   const auto elements = static_cast<double>(std::max<std::int64_t>(1, n));
   const double rounds = std::ceil(3 * std::log(elements) / std::log(static_cast<double>(std::numeric_limits<std::uint32_t>::max())));
-  std::vector<Words> keys;
+  std::vector<KeyWords> keys;
   for (int r = 0; r < static_cast<int>(rounds); ++r) {
     keys.push_back(random_words(key, 1));
     key = random_words(key, 0);
@@ -32,7 +32,7 @@ std::vector<Words> round_keys(Words key, std::int64_t n) {
 }
 
 /// Where each element of a line comes from, after all rounds; the line's elements have linear indices first, first + step, ...
-std::vector<std::int64_t> sorted_line(const std::vector<Words>& keys, std::int64_t first, std::int64_t step, std::int64_t count) {
+std::vector<std::int64_t> sorted_line(const std::vector<KeyWords>& keys, std::int64_t first, std::int64_t step, std::int64_t count) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(count));
   std::iota(order.begin(), order.end(), 0);
   std::vector<std::uint32_t> bits(order.size());
@@ -47,7 +47,7 @@ std::vector<std::int64_t> sorted_line(const std::vector<Words>& keys, std::int64
 }
 
 /// The lines of one box of x along `axis`, each in its own order. The box has the axis whole.
-LocalArray permuted_lines(const LocalArray& x, const Index& box, const Shape& shape, std::int64_t axis, const std::vector<Words>& keys) {
+LocalArray permuted_lines(const LocalArray& x, const Index& box, const Shape& shape, std::int64_t axis, const std::vector<KeyWords>& keys) {
   LocalArray out(x.shape(), x.dtype());
   const auto size = static_cast<std::int64_t>(itemsize(x.dtype()));
   const auto global = row_major_strides(shape);
@@ -73,10 +73,10 @@ LocalArray permuted_lines(const LocalArray& x, const Index& box, const Shape& sh
 }
 
 /// The words of a key on every rank that has one of its devices: all of them for an uncommitted one.
-Words words_here(const Array& key) {
+KeyWords words_here(const Array& key) {
   if (!key.committed()) return uncommitted_key(key);
   const auto& shards = ready_shards(key);
-  return shards.empty() ? Words{} : read_key(shards.front().data);
+  return shards.empty() ? KeyWords{} : read_key(shards.front().data);
 }
 
 void check_same_devices(const Array& key, const Array& x) {
@@ -99,7 +99,7 @@ using namespace detail;
 Array permutation(const Array& key, std::int64_t n) {
   if (n < 0) throw ShapeError(fmt::format("random.permutation: n is {}; it is a number of elements", n));
   const auto dtype = n > std::numeric_limits<std::int32_t>::max() ? int64 : int32;
-  return draw_whole("random.permutation", key, {n}, dtype, hash_text("permutation"), [n, dtype](Words words) {
+  return draw_whole("random.permutation", key, {n}, dtype, hash_text("permutation"), [n, dtype](KeyWords words) {
     const auto order = sorted_line(round_keys(words, n), 0, 1, n);
     LocalArray out({n}, dtype);
     if (dtype == int64)

@@ -4,12 +4,13 @@
 
 #include <algorithm>
 
+#include "base/boxes.hpp"
 #include "meshwise/base/error.hpp"
 #include "meshwise/base/hash.hpp"
 #include "ops/kernels/elementwise_op.hpp"
 #include "ops/kernels/windows.hpp"
+#include "ops/rims.hpp"
 #include "ops/split_axis.hpp"
-#include "ops/widened.hpp"
 
 namespace meshwise {
 
@@ -40,6 +41,31 @@ void check(const char* name, WindowOp op, const Array& x, const Lengths& sizes, 
                                  type_string(x), meshwise::name(x.dtype())));
 }
 
+// Sums are kept in float64: of a tile, not of the whole block. Tiles have the whole of the inner axes, and are not thin beside their windows.
+template <class F>
+void each_tile(const Index& box, const Lengths& sizes, F&& f) {
+  constexpr std::int64_t most = 32 << 10;
+  if (box.empty()) return;
+  auto elements = box.shape().num_elements();
+  PerAxis<std::int64_t> pieces;
+  for (std::int64_t d = 0; d < box.ndim(); ++d) {
+    const auto length = box[d].size(), thinnest = std::min(length, 2 * sizes[static_cast<std::size_t>(d)]);
+    const auto count = std::clamp<std::int64_t>((elements + most - 1) / most, 1, length / thinnest);
+    pieces.push_back(count);
+    elements = (elements + count - 1) / count;
+  }
+  auto tile = box;
+  const auto go_on = [&](auto& self, std::int64_t d) -> void {
+    if (d == box.ndim()) return f(tile);
+    for (std::int64_t piece = 0; piece < pieces[static_cast<std::size_t>(d)]; ++piece) {
+      const auto range = part(piece, pieces[static_cast<std::size_t>(d)], box[d].size());
+      tile[d] = {box[d].start + range.start, box[d].start + range.stop};
+      self(self, d + 1);
+    }
+  };
+  go_on(go_on, 0);
+}
+
 Array reduce_windows(const char* name, WindowOp op, const Array& x, const Lengths& sizes, const Lengths& strides, Padding padding) {
   check(name, op, x, sizes, strides);
   detail::Request request;
@@ -56,20 +82,22 @@ Array reduce_windows(const char* name, WindowOp op, const Array& x, const Length
     request.shape.push_back(axes.back().count);
     request.salt = detail::mix(request.salt, detail::mix(static_cast<std::uint64_t>(size), static_cast<std::uint64_t>(stride)));
   }
-  const auto wide = detail::widened(name, x, std::move(reaches), {}, 0, request.salt);
-  const Operand operands[] = {wide.array};
-  request.operands = operands;
+  const detail::Rims rims(name, x, reaches, request.salt);
+  request.operands = rims.operands();
   request.kernel = [&](std::span<const LocalArray> in, const detail::KernelContext& context) {
-    const auto& box = context.result_box;
-    if (box.empty()) return LocalArray(box.shape(), request.dtype);
-    const auto start = wide.start(box, request.shape);
-    std::vector<detail::WindowLine> lines;
-    for (std::int64_t d = 0; d < box.ndim(); ++d) {
-      const auto& axis = axes[static_cast<std::size_t>(d)];
-      lines.push_back(
-          {axis.size, axis.stride, box[d].start * axis.stride - axis.before - start[static_cast<std::size_t>(d)], box[d].size()});
-    }
-    return run_windows(op, wide.block(in[0], context.operand_boxes[0], box, request.shape), lines, request.dtype);
+    LocalArray out(context.result_box.shape(), request.dtype);
+    each_tile(context.result_box, sizes, [&](const Index& tile) {
+      Index wanted;
+      for (std::int64_t d = 0; d < tile.ndim(); ++d) wanted.push_back(detail::elements_of(axes[static_cast<std::size_t>(d)], tile[d], x.shape()[d]));
+      std::vector<detail::WindowLine> lines;
+      for (std::int64_t d = 0; d < tile.ndim(); ++d) {
+        const auto& axis = axes[static_cast<std::size_t>(d)];
+        lines.push_back({axis.size, axis.stride, tile[d].start * axis.stride - axis.before - wanted[d].start, tile[d].size()});
+      }
+      const auto region = rims.region(in, context.operand_boxes[0], context.result_box, request.shape, wanted);
+      copy_values(run_windows(op, region, lines, request.dtype), out.box(detail::relative(tile, context.result_box)));
+    });
+    return out;
   };
   return detail::dispatch(request);
 }

@@ -113,6 +113,10 @@ WindowAxis window_axis(std::int64_t n, std::int64_t size, std::int64_t stride, b
   return out;
 }
 
+Range elements_of(const WindowAxis& axis, const Range& windows, std::int64_t n) {
+  return intersect({windows.start * axis.stride - axis.before, (windows.stop - 1) * axis.stride - axis.before + axis.size}, {0, n});
+}
+
 Reach window_reach(std::int64_t n, std::int64_t parts, const WindowAxis& axis) {
   Reach out{n};
   for (std::int64_t t = 0; t < parts; ++t) {
@@ -120,8 +124,7 @@ Reach window_reach(std::int64_t n, std::int64_t parts, const WindowAxis& axis) {
     if (own.empty())
       out.wanted.push_back({});
     else
-      out.wanted.push_back(
-          intersect({own.start * axis.stride - axis.before, (own.stop - 1) * axis.stride - axis.before + axis.size}, {0, n}));
+      out.wanted.push_back(elements_of(axis, own, n));
   }
   return out;
 }

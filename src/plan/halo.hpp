@@ -31,6 +31,10 @@ struct Reach {
   std::vector<Range> wanted{};
   std::int64_t parts() const { return std::ssize(wanted); }
   std::int64_t longest() const;
+  /// Local. What the part wants that has `result`, not empty, of an axis of `result_length` in as many parts.
+  const Range& wanted_at(const Range& result, std::int64_t result_length) const {
+    return wanted[static_cast<std::size_t>(part_of(result.start, parts(), result_length))];
+  }
   /// Local. Each wants elements of its own part alone.
   bool stays_in_parts() const;
 };
@@ -44,6 +48,8 @@ struct WindowAxis {
 };
 /// Local. Those that lie in an axis of n elements; `same`: ceil(n / stride) of them, as much beyond either end (one more beyond the second).
 WindowAxis window_axis(std::int64_t n, std::int64_t size, std::int64_t stride, bool same);
+/// Local. What windows `windows`, not empty, have of an axis of n elements.
+Range elements_of(const WindowAxis& axis, const Range& windows, std::int64_t n);
 /// Local. What the windows want whose results are part t of `axis.count`; elements that there are.
 Reach window_reach(std::int64_t n, std::int64_t parts, const WindowAxis& axis);
 

@@ -44,14 +44,14 @@ std::int64_t CutAxis::offset(std::int64_t p) const {
   return positions;
 }
 
-Reach reach(const CutAxis& source, std::int64_t source_part, const CutAxis& target) {
+AxisReach reach(const CutAxis& source, std::int64_t source_part, const CutAxis& target) {
   const auto held = source.coordinates(source_part);
   if (held.empty()) return {};
   const auto a = target.part_at(held.start), b = target.part_at(held.stop - 1);  // a negative step turns them round
   return {held, source.offset(source_part), std::min(a, b), std::abs(a - b) + 1};
 }
 
-AxisOverlap overlap(const Reach& source, const CutAxis& target, std::int64_t target_part) {
+AxisOverlap overlap(const AxisReach& source, const CutAxis& target, std::int64_t target_part) {
   return {intersect(source.coordinates, target.coordinates(target_part)), source.offset, target.offset(target_part),
           target_part - source.first, source.count};
 }

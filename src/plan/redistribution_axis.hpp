@@ -30,12 +30,12 @@ struct CutAxis {
 };
 
 /// Local. A source part and the target parts it reaches: from the one with its first coordinate to the one with its last.
-struct Reach {
+struct AxisReach {
   Range coordinates{};                // of the source part
   std::int64_t offset = 0;            // of the source part
   std::int64_t first = 0, count = 0;  // of the target parts
 };
-Reach reach(const CutAxis& source, std::int64_t source_part, const CutAxis& target);
+AxisReach reach(const CutAxis& source, std::int64_t source_part, const CutAxis& target);
 
 /// Local. Where a source part and a target part overlap, on one axis.
 struct AxisOverlap {
@@ -43,7 +43,7 @@ struct AxisOverlap {
   std::int64_t source_offset = 0, target_offset = 0;  // of the two parts
   std::int64_t index = 0, count = 0;                  // of the target part among those that the source part reaches
 };
-AxisOverlap overlap(const Reach& source, const CutAxis& target, std::int64_t target_part);
+AxisOverlap overlap(const AxisReach& source, const CutAxis& target, std::int64_t target_part);
 
 /// Local. The source parts that a target part overlaps, in increasing coordinates: O(of them).
 std::vector<AxisOverlap> overlaps(const CutAxis& source, const CutAxis& target, std::int64_t target_part);

@@ -38,7 +38,7 @@ class Planner {
 
   /// All readers of a holder's box: the target parts it reaches on each axis, by the copies of each target box.
   struct Readers {
-    std::vector<Reach> reaches{};
+    std::vector<AxisReach> reaches{};
     std::int64_t count = 0;
   };
   Readers readers_of(std::int64_t holder) const;

@@ -38,7 +38,7 @@ class PayloadWriter::Stream {
     if ((at_ - run_.offset) % block_bytes != 0) finish_block();
   }
 
-  void add(const Payload& piece) {
+  void add(const PiecePayload& piece) {
     skip_to(piece.offset);
     if (!piece.apart) return add(piece.bytes);
     const auto& apart = *piece.apart;
@@ -113,11 +113,11 @@ class PayloadWriter::Stream {
   std::uint32_t checksum_ = 0;
 };
 
-Payload payload_of(const Array& x, const StoredPiece& piece, std::int64_t offset) {
+PiecePayload payload_of(const Array& x, const StoredPiece& piece, std::int64_t offset) {
   const auto& state = *x.state();
-  Payload payload{offset};
+  PiecePayload payload{offset};
   if (state.kind == State::Kind::recipe) {
-    payload.apart = std::make_unique<const Payload::Apart>(Payload::Apart{{}, state.recipe, piece.box});
+    payload.apart = std::make_unique<const PiecePayload::Apart>(PiecePayload::Apart{{}, state.recipe, piece.box});
     return payload;
   }
   const auto take = [&](LocalArray window) {
@@ -125,7 +125,7 @@ Payload payload_of(const Array& x, const StoredPiece& piece, std::int64_t offset
       payload.bytes = {window.data(), static_cast<std::size_t>(window.nbytes())};
       payload.block = window.block();
     } else {
-      payload.apart = std::make_unique<const Payload::Apart>(Payload::Apart{std::move(window), {}, {}});
+      payload.apart = std::make_unique<const PiecePayload::Apart>(PiecePayload::Apart{std::move(window), {}, {}});
     }
   };
   if (state.kind == State::Kind::everywhere) {
@@ -143,7 +143,7 @@ Payload payload_of(const Array& x, const StoredPiece& piece, std::int64_t offset
   return payload;
 }
 
-PayloadWriter::PayloadWriter(DiskFile file, std::vector<StoredRun> runs, std::vector<Payload> pieces)
+PayloadWriter::PayloadWriter(DiskFile file, std::vector<StoredRun> runs, std::vector<PiecePayload> pieces)
     : file_(std::move(file)), runs_(std::move(runs)), pieces_(std::move(pieces)) {
   for (const auto& run : runs_) bytes_ += run.bytes;
 }

@@ -19,7 +19,7 @@
 namespace meshwise::detail {
 
 /// Local. A box that goes to one place of a file: bytes of an array's block, which it keeps as it is, or, where they don't stand together, what makes them.
-struct Payload {
+struct PiecePayload {
   struct Apart {
     LocalArray values{};  // without memory where the recipe makes them
     Recipe recipe{};
@@ -32,12 +32,12 @@ struct Payload {
 };
 
 /// Local. The values of a piece of x, which go to that place of the file.
-Payload payload_of(const Array& x, const StoredPiece& piece, std::int64_t offset);
+PiecePayload payload_of(const Array& x, const StoredPiece& piece, std::int64_t offset);
 
 class PayloadWriter {
  public:
   /// `pieces` by offset; none of them crosses the end of its run.
-  PayloadWriter(DiskFile file, std::vector<StoredRun> runs, std::vector<Payload> pieces);
+  PayloadWriter(DiskFile file, std::vector<StoredRun> runs, std::vector<PiecePayload> pieces);
   /// Local. Writes and syncs, calling `between` every now and then. `awaited`: the disk begins at once, which costs those who compute meanwhile more. Throws:
   /// CheckpointError. Stops early once abandon() was called.
   void run(const std::function<void()>& between, bool awaited);
@@ -54,7 +54,7 @@ class PayloadWriter {
   class Stream;
   DiskFile file_;
   std::vector<StoredRun> runs_;
-  std::vector<Payload> pieces_;
+  std::vector<PiecePayload> pieces_;
   std::atomic<bool> abandoned_ = false;
   std::atomic<std::int64_t> done_ = 0;
   std::int64_t bytes_ = 0;

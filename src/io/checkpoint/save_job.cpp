@@ -144,14 +144,14 @@ std::shared_ptr<SaveJob> SaveJob::begin(SaveRequest given, const std::function<v
     auto file = DiskFile::create(job->folder_ + "/" + shard_name(process_index()));
     file.reserve(image.bytes);
     for (const auto& [offset, bytes] : image.rest) file.write(bytes, offset);
-    std::vector<Payload> payload;
+    std::vector<PiecePayload> payload;
     for (const auto& piece : job->plan_.pieces) {
       if (piece.writer != process_index()) continue;
       const auto& leaf = request.leaves.arrays[static_cast<std::size_t>(piece.array)];
       const auto run = std::find_if(image.runs.begin(), image.runs.end(), [&](const StoredRun& r) { return r.dtype == leaf.dtype(); });
       payload.push_back(payload_of(leaf, piece, run->offset + piece.offset));
     }
-    const auto in_order = [](const Payload& a, const Payload& b) { return a.offset < b.offset; };
+    const auto in_order = [](const PiecePayload& a, const PiecePayload& b) { return a.offset < b.offset; };
     if (!std::is_sorted(payload.begin(), payload.end(), in_order)) std::sort(payload.begin(), payload.end(), in_order);
     job->writer_.emplace(std::move(file), image.runs, std::move(payload));
     return pack({process_index(), image.bytes, image.checksum(), image.runs});

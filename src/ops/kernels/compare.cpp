@@ -50,7 +50,7 @@ using Bits = Join<Booleans, Integers>;
 using WithSign = Join<Booleans, Reals>;
 
 template <class T>
-MESHWISE_WIDE void where_loop(const Lane* lanes, std::byte* out, std::int64_t count) {
+MESHWISE_WIDE void where_loop(const OperandLane* lanes, std::byte* out, std::int64_t count) {
   // Bytes of 0 or 1: of bool itself the compiler makes no vectors.
   const std::uint8_t* __restrict condition = reinterpret_cast<const std::uint8_t*>(lanes[0].data);
   const T* __restrict x = reinterpret_cast<const T*>(lanes[1].data);

@@ -74,13 +74,13 @@ class Source {
   bool single() const { return single_; }
   /// The whole operand as one lane: no tiles are needed.
   bool direct() const { return single_ || (dense_ && from_ == compute_); }
-  Lane lane() const { return {data_, single_}; }
+  OperandLane lane() const { return {data_, single_}; }
   /// Elements to the end of the current row, or `most`.
   std::int64_t run(std::int64_t most) const { return dense_ || single_ ? most : std::min(most, lengths_.back() - at_.back()); }
 
   /// The next `count` elements as a lane; `dense` where the loop takes no single lanes.
-  Lane next(std::int64_t count, bool dense, Buffer& gathered, Buffer& converted) {
-    if (single_) return dense ? repeat(data_, compute_width_, count, converted) : Lane{data_, true};
+  OperandLane next(std::int64_t count, bool dense, Buffer& gathered, Buffer& converted) {
+    if (single_) return dense ? repeat(data_, compute_width_, count, converted) : OperandLane{data_, true};
     const std::byte* from = data_;
     bool one = false;
     if (dense_) {
@@ -121,7 +121,7 @@ class Source {
     at_.assign(steps_.size(), 0);
   }
 
-  static Lane repeat(const std::byte* from, std::size_t width, std::int64_t count, Buffer& into) {
+  static OperandLane repeat(const std::byte* from, std::size_t width, std::int64_t count, Buffer& into) {
     gather_run(from, 0, width, into.bytes, count);
     return {into.bytes, false};
   }
@@ -161,7 +161,7 @@ class Source {
 };
 
 /// All operands are one element: computes it and repeats it.
-void run_single(const ElementwiseOp& op, const ElementwiseSlot& slot, Lane* lanes, Dtype result, LocalArray& out) {
+void run_single(const ElementwiseOp& op, const ElementwiseSlot& slot, OperandLane* lanes, Dtype result, LocalArray& out) {
   alignas(16) std::byte computed[widest], stored[widest];
   for (int i = 0; i < op.arity; ++i) lanes[i].single = false;
   slot.loop(lanes, computed, 1);
@@ -201,7 +201,7 @@ void run_tiles(const ElementwiseOp& op, const ElementwiseSlot& slot, std::span<S
     std::int64_t count = std::min(tile_elements, size - done);
     for (const auto* source : sources)
       if (const auto run = source->run(count); run >= worthwhile_run) count = run;
-    Lane lanes[3];
+    OperandLane lanes[3];
     bool all_single = !op.dense_lanes;
     for (std::size_t i = 0; i < sources.size(); ++i) {
       lanes[i] = sources[i]->next(count, op.dense_lanes, gathered[i], converted[i]);
@@ -254,7 +254,7 @@ LocalArray run_elementwise(const ElementwiseOp& op, Dtype work, std::span<const 
       direct = direct && s->direct() && !(op.dense_lanes && s->single());
       single = single && s->single();
     }
-    Lane lanes[3];
+    OperandLane lanes[3];
     for (std::size_t i = 0; i < sources.size(); ++i) lanes[i] = sources[i]->lane();
     if (single)
       run_single(op, slot, lanes, result, out);

@@ -57,7 +57,7 @@ constexpr typename WrappingType<T>::type wrapping(T x) {
 }
 
 template <class F, class T>
-MESHWISE_WIDE void unary_loop(const Lane* lanes, std::byte* out, std::int64_t count) {
+MESHWISE_WIDE void unary_loop(const OperandLane* lanes, std::byte* out, std::int64_t count) {
   using R = decltype(F{}(T{}));
   const T* __restrict x = reinterpret_cast<const T*>(lanes[0].data);
   R* __restrict r = reinterpret_cast<R*>(out);
@@ -65,7 +65,7 @@ MESHWISE_WIDE void unary_loop(const Lane* lanes, std::byte* out, std::int64_t co
 }
 
 template <class F, class T>
-MESHWISE_WIDE void binary_loop(const Lane* lanes, std::byte* out, std::int64_t count) {
+MESHWISE_WIDE void binary_loop(const OperandLane* lanes, std::byte* out, std::int64_t count) {
   using R = decltype(F{}(T{}, T{}));
   const T* __restrict x = reinterpret_cast<const T*>(lanes[0].data);
   const T* __restrict y = reinterpret_cast<const T*>(lanes[1].data);
@@ -82,7 +82,7 @@ MESHWISE_WIDE void binary_loop(const Lane* lanes, std::byte* out, std::int64_t c
 }
 
 template <class F, class T>
-MESHWISE_WIDE void ternary_loop(const Lane* lanes, std::byte* out, std::int64_t count) {
+MESHWISE_WIDE void ternary_loop(const OperandLane* lanes, std::byte* out, std::int64_t count) {
   const T* __restrict x = reinterpret_cast<const T*>(lanes[0].data);
   const T* __restrict y = reinterpret_cast<const T*>(lanes[1].data);
   const T* __restrict z = reinterpret_cast<const T*>(lanes[2].data);

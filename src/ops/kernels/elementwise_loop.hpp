@@ -7,12 +7,12 @@
 namespace meshwise::detail {
 
 /// Local. An input of an inner loop: dense elements, or a single one that every element of the result takes.
-struct Lane {
+struct OperandLane {
   const std::byte* data = nullptr;
   bool single = false;
 };
 
 /// Local. Computes `count` dense elements. Not all lanes are single (the runner computes one element then and repeats it).
-using ElementwiseLoop = void (*)(const Lane* lanes, std::byte* out, std::int64_t count);
+using ElementwiseLoop = void (*)(const OperandLane* lanes, std::byte* out, std::int64_t count);
 
 }  // namespace meshwise::detail

@@ -46,7 +46,7 @@ inline void block(const std::array<std::uint32_t, 3>& k, std::uint32_t& x0, std:
   x1 += k[0] + 5;
 }
 
-std::array<std::uint32_t, 3> schedule(Words key) { return {key.a, key.b, key.a ^ key.b ^ 0x1BD11BDAu}; }
+std::array<std::uint32_t, 3> schedule(KeyWords key) { return {key.a, key.b, key.a ^ key.b ^ 0x1BD11BDAu}; }
 
 // Integers alone: every instruction set gives the same bits, so hosts of different kinds may choose differently.
 #if defined(__x86_64__) && !defined(MESHWISE_NO_TARGET_CLONES)
@@ -60,7 +60,7 @@ void blocks(const std::array<std::uint32_t, 3>& k, std::uint32_t* a, std::uint32
 struct Blocks {
   std::array<std::uint32_t, piece> a, b;
 
-  void draw(Words key, std::int64_t first, std::int64_t step, std::int64_t count) {
+  void draw(KeyWords key, std::int64_t first, std::int64_t step, std::int64_t count) {
     for (std::int64_t i = 0; i < count; ++i) {
       const auto counter = static_cast<std::uint64_t>(first + i * step);
       const auto at = static_cast<std::size_t>(i);
@@ -100,7 +100,7 @@ using Compute = std::conditional_t<std::same_as<T, double>, double, float>;
 
 /// Draws in [0, 1): multiples of 2^-mantissa, exact in Compute<T>.
 template <class T>
-void fractions(Words key, std::int64_t first, std::int64_t step, std::int64_t count, Compute<T>* out) {
+void fractions(KeyWords key, std::int64_t first, std::int64_t step, std::int64_t count, Compute<T>* out) {
   using B = Bits<T>;
   constexpr auto unit = Compute<T>{1} / static_cast<Compute<T>>(std::uint64_t{1} << B::mantissa);
   if constexpr (B::drawn == 64) {
@@ -146,7 +146,7 @@ T difference(T high, T low) {
 }
 
 template <class T>
-void uniform(Words key, const UniformRule& rule, std::int64_t first, std::int64_t step, std::int64_t count, T* out) {
+void uniform(KeyWords key, const UniformRule& rule, std::int64_t first, std::int64_t step, std::int64_t count, T* out) {
   const auto low = from_double<T>(rule.low), high = from_double<T>(rule.high);
   const auto span = difference(high, low);
   const bool unit = rule.low == 0 && rule.high == 1;
@@ -203,7 +203,7 @@ double erf_inv(double x) {
 }
 
 template <class T>
-void normal(Words key, std::int64_t first, std::int64_t step, std::int64_t count, T* out) {
+void normal(KeyWords key, std::int64_t first, std::int64_t step, std::int64_t count, T* out) {
   // The least number above -1, so that u never is -1 and z never infinite.
   const auto low = from_double<T>(-1 + 1 / static_cast<double>(std::uint64_t{2} << Bits<T>::mantissa));
   const auto span = difference(from_double<T>(1), low);
@@ -258,17 +258,17 @@ void integers(const IntegerRule& rule, std::int64_t first, std::int64_t step, st
 
 }  // namespace
 
-Words threefry(Words key, Words counter) {
+KeyWords threefry(KeyWords key, KeyWords counter) {
   block(schedule(key), counter.a, counter.b);
   return counter;
 }
 
-Words random_words(Words key, std::int64_t i) {
+KeyWords random_words(KeyWords key, std::int64_t i) {
   const auto counter = static_cast<std::uint64_t>(i);
   return threefry(key, {static_cast<std::uint32_t>(counter >> 32), static_cast<std::uint32_t>(counter)});
 }
 
-void random_bits32(Words key, std::int64_t first, std::int64_t step, std::int64_t count, std::uint32_t* out) {
+void random_bits32(KeyWords key, std::int64_t first, std::int64_t step, std::int64_t count, std::uint32_t* out) {
   in_pieces(first, step, count, out, [&](std::int64_t at, std::int64_t n, std::uint32_t* to) {
     Blocks words;
     words.draw(key, at, step, n);
@@ -276,7 +276,7 @@ void random_bits32(Words key, std::int64_t first, std::int64_t step, std::int64_
   });
 }
 
-void random_bits64(Words key, std::int64_t first, std::int64_t step, std::int64_t count, std::uint64_t* out) {
+void random_bits64(KeyWords key, std::int64_t first, std::int64_t step, std::int64_t count, std::uint64_t* out) {
   in_pieces(first, step, count, out, [&](std::int64_t at, std::int64_t n, std::uint64_t* to) {
     Blocks words;
     words.draw(key, at, step, n);
@@ -284,11 +284,11 @@ void random_bits64(Words key, std::int64_t first, std::int64_t step, std::int64_
   });
 }
 
-void random_uniform(Words key, const UniformRule& rule, std::int64_t first, std::int64_t step, std::int64_t count, std::byte* out) {
+void random_uniform(KeyWords key, const UniformRule& rule, std::int64_t first, std::int64_t step, std::int64_t count, std::byte* out) {
   visit_floating(rule.dtype, [&](auto zero) { uniform(key, rule, first, step, count, reinterpret_cast<decltype(zero)*>(out)); });
 }
 
-void random_normal(Words key, Dtype dtype, std::int64_t first, std::int64_t step, std::int64_t count, std::byte* out) {
+void random_normal(KeyWords key, Dtype dtype, std::int64_t first, std::int64_t step, std::int64_t count, std::byte* out) {
   visit_floating(dtype, [&](auto zero) { normal(key, first, step, count, reinterpret_cast<decltype(zero)*>(out)); });
 }
 

@@ -70,13 +70,13 @@ template <class V, class F>
 }
 
 template <class V, V (*f)(V)>
-void unary_vectors(const Lane* lanes, std::byte* out, std::int64_t count) {
+void unary_vectors(const OperandLane* lanes, std::byte* out, std::int64_t count) {
   const auto* x = lanes[0].data;
   each_vector<V>(out, count, [x](std::int64_t at, std::int64_t left) { return f(load<V>(x + at, left)); });
 }
 
 template <class V, V (*f)(V, V)>
-void binary_vectors(const Lane* lanes, std::byte* out, std::int64_t count) {
+void binary_vectors(const OperandLane* lanes, std::byte* out, std::int64_t count) {
   const auto *x = lanes[0].data, *y = lanes[1].data;
   const bool single = lanes[0].single, single_too = lanes[1].single;
   const V a = load<V>(x, single ? 1 : count), b = load<V>(y, single_too ? 1 : count);
