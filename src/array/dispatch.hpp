@@ -45,7 +45,7 @@ struct Request {
   Shape shape{};                         // the result's, already checked
   Dtype dtype = Dtype::float32;
   Kernel kernel{};
-  std::function<void(std::span<const LocalArray> inputs, LocalArray& outcome)> accumulate{};  // contractions: adds the product of further panels to an outcome of the kernel
+  std::function<void(std::span<const LocalArray> inputs, LocalArray& outcome)> accumulate{};  // adds what further panels of operands make to an outcome of the kernel; where there is one, operands (of what is no contraction, the last) may come in panels
   std::optional<Reduction> reduction{};  // set for operations whose local results may be partial
   std::function<Recipe(const Recipe&)> as_recipe{};  // set where the result of a recipe is a recipe: casts and windows
   std::uint64_t salt = 0;                // hash of further attributes (indices, literals are hashed here already)

@@ -121,6 +121,8 @@ Computation computation_of(const Request& request, const Mesh& mesh, const Shard
                                                          : local_form(mesh, request.rule, request.attributes, types, request.shape, result.spec());
   out.computed = on_mesh(mesh, form.computed, result, result);
   out.combined = on_mesh(mesh, form.combined, out.computed, result);
+  if (request.accumulate && request.rule != LayoutRule::contract)
+    out.panels = choose_panels_of(request.operands.size() - 1, mesh, types, {request.shape, request.dtype, result.spec()}, topology());
   out.in_place = out.combined.is_equivalent_to(result, request.shape.ndim());
   for (const auto& axis : form.partial_axes) (names_axis(form.combined, axis) ? out.scattered_axes : out.summed_axes).push_back(axis);
   out.scattered = split_over(mesh, out.scattered_axes);

@@ -58,7 +58,9 @@ void add_computation(RehearsedCall& call, const Request& request, const Layout& 
   }
   add_step(call, fmt::format("result to {}", to_string(layout.result.spec())),
            elements_brought(request.shape, how.combined, layout.result) * static_cast<std::int64_t>(itemsize(request.dtype)));
-  if (how.panels.count > 1)
+  if (how.panels.count > 1 && how.panels.letter == '\0')
+    call.steps.push_back(fmt::format("in {} panels", how.panels.count));
+  else if (how.panels.count > 1)
     call.steps.push_back(fmt::format("in {} panels of {} axis '{}'", how.panels.count,
                                      how.panels.result_axis < 0 ? "the contracted" : "the result's", how.panels.letter));
   if (how.repeats > 1) call.steps.push_back(fmt::format("each product on {} devices", how.repeats));

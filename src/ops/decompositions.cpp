@@ -113,32 +113,50 @@ bool is_tall_and_cut(const Array& x) {
   return rows_of(x) / detail::split_of(x, 0).parts >= columns_of(x);
 }
 
-Qr tall_qr(const Array& given) {
-  const auto x = computed(given);
-  const auto parts = detail::split_of(x, 0).parts, n = columns_of(x);
-  const auto own = [&](const char* name, bool want_q) {
-    const Operand operands[] = {x};
-    auto request = request_of(name, LayoutRule::blockwise, operands);
-    if (!want_q) request.shape[0] = parts * n;
-    request.kernel = [=](std::span<const LocalArray> in, const KernelContext&) {
-      const auto m = in[0].shape()[0];
-      const auto both = detail::run_qr(in[0], false).reshaped({m * n + n * n});
-      return want_q ? both.box(Index{Range{0, m * n}}).reshaped({m, n}) : both.box(Index{Range{m * n, m * n + n * n}}).reshaped({n, n});
-    };
-    return detail::dispatch(request);
-  };
-  auto rest = qr(reshard(own("qr", false), NamedSharding(x.sharding().mesh(), P())));
-  // Each part's q times its rows of the rest's.
-  const auto shared = reshape(rest.q, {parts, n, n}), local = own("qr", true);
-  const Operand operands[] = {local, shared};
+LocalArray copy_of(const LocalArray& x) {
+  LocalArray out(x.shape(), x.dtype());
+  copy_values(x, out);
+  return out;
+}
+
+// Rows times a matrix, in their place.
+void multiply_rows(const LocalArray& rows, const LocalArray& matrix) {
+  constexpr std::int64_t at_a_time = 1024;
+  for (std::int64_t row = 0; row < rows.shape()[0]; row += at_a_time) {
+    const LocalArray some = rows.box({{row, std::min(row + at_a_time, rows.shape()[0])}, {0, rows.shape()[1]}});
+    const LocalArray inputs[] = {some, matrix};
+    copy_values(detail::run_contract("ij,jk->ik", rows.dtype(), inputs), some);
+  }
+}
+
+// The q of what is left of all parts, [parts * n, n], and the r, which is that of all.
+Qr factor_rests(const Array& x) {
+  const Operand operands[] = {x};
   auto request = request_of("qr", LayoutRule::blockwise, operands);
-  const auto m = rows_of(x);
+  request.shape[0] = detail::split_of(x, 0).parts * columns_of(x);
+  request.kernel = [](std::span<const LocalArray> in, const KernelContext&) { return detail::factor_tall(copy_of(in[0]), false); };
+  return qr(reshard(detail::dispatch(request), NamedSharding(x.sharding().mesh(), P())));
+}
+
+// Each part's own q times its rows of `right`.
+Array tall_q(const Array& x, const Array& right) {
+  const auto parts = detail::split_of(x, 0).parts, m = rows_of(x), n = columns_of(x);
+  const Operand operands[] = {x, reshape(right, {parts, n, n})};
+  auto request = request_of("qr", LayoutRule::blockwise, operands);
   request.kernel = [=](std::span<const LocalArray> in, const KernelContext& context) {
     const auto part = detail::part_that_begins_at(context.result_box[0].start, m, parts);
-    const LocalArray inputs[] = {in[0], in[1].box(Index{Range{part, part + 1}, Range{0, n}, Range{0, n}}).reshaped({n, n})};
-    return detail::run_contract("ij,jk->ik", in[0].dtype(), inputs);
+    auto q = copy_of(in[0]);
+    detail::factor_tall(q, true);
+    multiply_rows(q, in[1].box(Index{Range{part, part + 1}, Range{0, n}, Range{0, n}}).reshaped({n, n}));
+    return q;
   };
-  return {detail::dispatch(request).astype(result_dtype(given)), rest.r.astype(result_dtype(given))};
+  return detail::dispatch(request);
+}
+
+Qr tall_qr(const Array& given) {
+  const auto x = computed(given);
+  const auto rests = factor_rests(x);
+  return {tall_q(x, rests.q).astype(result_dtype(given)), rests.r.astype(result_dtype(given))};
 }
 
 }  // namespace
@@ -174,10 +192,10 @@ Array eigvalsh(const Array& x) { return eigh(x).eigenvalues; }
 Svd svd(const Array& x, bool full_matrices) {
   check_matrix("svd", x);
   if (!full_matrices && is_tall_and_cut(x)) {
-    const auto factors = tall_qr(computed(x));
-    const auto inner = svd(factors.r, false);
+    const auto rests = factor_rests(computed(x));
+    const auto inner = svd(rests.r, false);
     const auto dtype = result_dtype(x);
-    return {matmul(factors.q, inner.u).astype(dtype), inner.s.astype(real_dtype(dtype)), inner.vh.astype(dtype)};
+    return {tall_q(computed(x), matmul(rests.q, inner.u)).astype(dtype), inner.s.astype(real_dtype(dtype)), inner.vh.astype(dtype)};
   }
   const auto m = rows_of(x), n = columns_of(x), k = std::min(m, n);
   const auto p = full_matrices ? m : k, q = full_matrices ? n : k;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
+
 #include "array/dispatch.hpp"
 #include "meshwise/array/create.hpp"
 #include "meshwise/array/device_put.hpp"
@@ -81,34 +83,48 @@ Array argsort(const Array& x, std::int64_t axis, bool descending) {
   return sorted("argsort", x, along, descending, detail::index_dtype(x.shape()[along]), true);
 }
 
-Array searchsorted(const Array& x, const Array& values, Side side, const std::optional<Array>& sorter) {
-  if (x.ndim() != 1) throw ShapeError(fmt::format("searchsorted: argument x is {}; what is searched has one axis", type_string(x)));
-  if (sorter) return searchsorted(take(x, *sorter), values, side);
-  const auto dtype = promote_types(x.dtype(), values.dtype()), result = detail::index_dtype(x.size());
-  const Operand operands[] = {values.astype(dtype), x.astype(dtype)};
+namespace {
+
+/// Of the first operand's values how many elements of the last, a vector in order, come before them (or are equal); with one between them that says whether it descends.
+/// The vector comes in panels, over which the numbers add up.
+Array count_before(const char* name, std::span<const Operand> operands, bool or_equal) {
+  const auto &values = *operands.front().array(), &sorted = *operands.back().array();
   Request request;
-  request.operation = "searchsorted";
+  request.operation = name;
   request.rule = LayoutRule::blockwise;
   for (std::int64_t axis = 0; axis < values.ndim(); ++axis) request.attributes.axes.push_back(axis);
   request.operands = operands;
   request.shape = values.shape();
-  request.dtype = result;
-  request.salt = side == Side::right;
-  request.kernel = [=](std::span<const LocalArray> in, const KernelContext&) {
-    return detail::run_searchsorted(in[1], in[0], side == Side::right, result);
+  request.dtype = detail::index_dtype(sorted.size());
+  request.salt = or_equal;
+  request.kernel = [=, dtype = request.dtype](std::span<const LocalArray> in, const KernelContext&) {
+    LocalArray out(in.front().shape(), dtype);
+    std::memset(out.data(), 0, static_cast<std::size_t>(out.nbytes()));
+    detail::add_counts_before(in.back(), in.front(), or_equal, in.size() == 3 && in[1].view<bool>()[0], out);
+    return out;
+  };
+  request.accumulate = [=](std::span<const LocalArray> in, LocalArray& counts) {
+    detail::add_counts_before(in.back(), in.front(), or_equal, in.size() == 3 && in[1].view<bool>()[0], counts);
   };
   return detail::dispatch(request);
+}
+
+}  // namespace
+
+Array searchsorted(const Array& x, const Array& values, Side side, const std::optional<Array>& sorter) {
+  if (x.ndim() != 1) throw ShapeError(fmt::format("searchsorted: argument x is {}; what is searched has one axis", type_string(x)));
+  if (sorter) return searchsorted(take(x, *sorter), values, side);
+  const Operand operands[] = {values.astype(promote_types(x.dtype(), values.dtype())), x.astype(promote_types(x.dtype(), values.dtype()))};
+  return count_before("searchsorted", operands, side == Side::right);
 }
 
 Array digitize(const Array& x, const Array& edges, bool right) {
   if (edges.ndim() != 1) throw ShapeError(fmt::format("digitize: argument edges is {}; edges have one axis", type_string(edges)));
   const auto n = edges.shape()[0];
-  const auto side = right ? Side::left : Side::right;
-  const auto up = searchsorted(edges, x, side);
-  if (n < 2) return up;
-  // Edges that descend are turned round, which turns the numbers of the intervals round.
-  const auto down = n - searchsorted(flip(edges), x, side);
-  return where(greater_equal(edges[-1], edges[0]), up, down.astype(up.dtype()));
+  const auto dtype = promote_types(x.dtype(), edges.dtype());
+  const auto turned = n < 2 ? asarray(false) : less(edges[-1], edges[0]);
+  const Operand operands[] = {x.astype(dtype), turned, edges.astype(dtype)};
+  return count_before("digitize", operands, !right);
 }
 
 }  // namespace meshwise

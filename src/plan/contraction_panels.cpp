@@ -17,6 +17,13 @@ constexpr std::int64_t most_panels = 64;
 constexpr std::int64_t least_panel = 32;  // elements: thinner ones starve the matrix product
 constexpr std::int64_t live_share = 5;    // one part in so many of the shards may be beside them
 
+/// In how many steps so many bytes come, two panels of them in `allowed` bytes.
+std::int64_t steps_of(std::int64_t bytes, std::int64_t allowed, std::int64_t most, const Topology& topology) {
+  auto count = 2 * bytes <= allowed ? 1 : allowed > 0 ? (2 * bytes + allowed - 1) / allowed : most_panels;
+  if (!topology.node_shares_memory) count = std::max<std::int64_t>(count, 4);
+  return std::clamp<std::int64_t>(std::min(count, most), 1, most_panels);
+}
+
 class Steps {
  public:
   Steps(const ContractionTerms& terms, const ContractionStrategy& strategy, const Topology& topology)
@@ -113,10 +120,7 @@ class Steps {
   }
 
   std::int64_t count_of(const Plan& plan) const {
-    const auto allowed = live_ / live_share - plan.whole;
-    auto count = 2 * plan.stepped <= allowed ? 1 : allowed > 0 ? (2 * plan.stepped + allowed - 1) / allowed : most_panels;
-    if (!topology_.node_shares_memory) count = std::max<std::int64_t>(count, 4);
-    return std::clamp<std::int64_t>(std::min(count, terms_.lengths.at(plan.letter) / least_panel), 1, most_panels);
+    return steps_of(plan.stepped, live_ / live_share - plan.whole, terms_.lengths.at(plan.letter) / least_panel, topology_);
   }
 
   const ContractionTerms& terms_;
@@ -129,6 +133,22 @@ class Steps {
 
 }  // namespace
 }  // namespace detail
+
+Panels choose_panels_of(std::size_t operand, const Mesh& mesh, std::span<const OperandType> operands, const OperandType& result, const Topology& topology) {
+  std::int64_t live = 0;
+  const auto held = [&](const OperandType& type) {
+    return detail::elements_held(mesh, type.shape, detail::read_spec(mesh, type.spec, type.shape.ndim())) * static_cast<std::int64_t>(itemsize(type.dtype));
+  };
+  for (const auto& type : operands) live += held(type);
+  live += held(result);
+  const auto& type = operands[operand];
+  const auto whole = type.shape.num_elements() * static_cast<std::int64_t>(itemsize(type.dtype));
+  if (held(type) == whole * mesh.size() || whole < detail::worthwhile) return {};
+  Panels out{'\0', detail::steps_of(whole * mesh.size(), live / detail::live_share, type.shape[0] / detail::least_panel, topology)};
+  out.operand_axes.assign(operands.size(), -1);
+  out.operand_axes[operand] = 0;
+  return out;
+}
 
 Panels choose_panels(const Mesh& mesh, const Attributes& attributes, std::span<const OperandType> operands, const Shape& result,
                      const PartitionSpec& result_spec, const ContractionStrategy& strategy, const Topology& topology) {

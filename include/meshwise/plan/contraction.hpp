@@ -31,7 +31,7 @@ std::vector<ContractionStrategy> contraction_strategies(const Mesh& mesh, const 
 /// Local. A contraction in steps, so that what is brought, or is still to be combined, is never there whole. Over a contracted letter operands
 /// come panel by panel and products add up; over a letter of the result it is made panel by panel.
 struct Panels {
-  char letter = '\0';  // none: one step
+  char letter = '\0';  // none: one step, or panels of one operand
   std::int64_t count = 1;
   bool across = false;  // of the whole axis, which the outcomes have whole and the result has in parts
   std::vector<std::int64_t> operand_axes{};  // of each operand, the axis that is taken in panels; -1: none, or it is broadcast there
@@ -43,5 +43,8 @@ struct Panels {
 /// between processes, and one where little does. On a node that shares memory panels that are blocks of other devices take no memory.
 Panels choose_panels(const Mesh& mesh, const Attributes& attributes, std::span<const OperandType> operands, const Shape& result,
                      const PartitionSpec& result_spec, const ContractionStrategy& strategy, const Topology& topology);
+
+/// Local. The same of a computation that is no contraction, but adds up what it makes of the panels, over axis 0, of an operand that every device wants whole.
+Panels choose_panels_of(std::size_t operand, const Mesh& mesh, std::span<const OperandType> operands, const OperandType& result, const Topology& topology);
 
 }  // namespace meshwise

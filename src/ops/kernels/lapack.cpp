@@ -14,6 +14,8 @@ using C128 = std::complex<double>;
   void s##potrf_(const char*, const int*, T*, const int*, int*);                                             \
   void s##geqrf_(const int*, const int*, T*, const int*, T*, T*, const int*, int*);                          \
   void s##unitary##gqr_(const int*, const int*, const int*, T*, const int*, const T*, T*, const int*, int*); \
+  void s##gelqf_(const int*, const int*, T*, const int*, T*, T*, const int*, int*);                          \
+  void s##unitary##glq_(const int*, const int*, const int*, T*, const int*, const T*, T*, const int*, int*); \
   void s##getrf_(const int*, const int*, T*, const int*, int*, int*);                                        \
   void s##gesv_(const int*, const int*, T*, const int*, int*, T*, const int*, int*);
 extern "C" {
@@ -60,6 +62,8 @@ struct Lapack;
     static constexpr auto potrf = s##potrf_;        \
     static constexpr auto geqrf = s##geqrf_;        \
     static constexpr auto ungqr = s##unitary##gqr_; \
+    static constexpr auto gelqf = s##gelqf_;        \
+    static constexpr auto unglq = s##unitary##glq_; \
     static constexpr auto getrf = s##getrf_;        \
     static constexpr auto gesv = s##gesv_;          \
   };
@@ -235,6 +239,29 @@ LocalArray run_qr(const LocalArray& x, bool complete) {
     r.write(q.write(to));
     return true;
   });
+}
+
+LocalArray factor_tall(const LocalArray& x, bool want_q) {
+  const int n = static_cast<int>(x.shape()[1]), m = static_cast<int>(x.shape()[0]), leading = std::max(n, 1);
+  LocalArray r(Shape{n, n}, x.dtype());
+  visit(x.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (std::same_as<T, float> || std::same_as<T, double> || std::same_as<T, C64> || std::same_as<T, C128>) {
+      auto *const a = reinterpret_cast<T*>(x.data()), *const to = reinterpret_cast<T*>(r.data());
+      if (has_nan(a, x.size())) {
+        std::fill_n(a, x.size(), T(std::numeric_limits<RealOf<T>>::quiet_NaN()));
+        std::fill_n(to, r.size(), T(std::numeric_limits<RealOf<T>>::quiet_NaN()));
+        return;
+      }
+      std::vector<T> tau(static_cast<std::size_t>(leading));
+      with_workspace<T>([&](T* work, const int* length, int* info) { Lapack<T>::gelqf(&n, &m, a, &leading, tau.data(), work, length, info); });
+      for (std::int64_t i = 0; i < n; ++i)
+        for (std::int64_t j = 0; j < n; ++j) to[i * n + j] = j < i ? T{} : a[i * n + j];
+      if (want_q)
+        with_workspace<T>([&](T* work, const int* length, int* info) { Lapack<T>::unglq(&n, &m, &n, a, &leading, tau.data(), work, length, info); });
+    }
+  });
+  return r;
 }
 
 LocalArray run_eigh(const LocalArray& x) {

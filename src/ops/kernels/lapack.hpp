@@ -15,4 +15,8 @@ LocalArray run_svd(const LocalArray& x, bool full_matrices);            // u: m 
 LocalArray run_determinant(const LocalArray& x);                        // sign: 1, logarithm of the modulus: 1
 LocalArray run_solve(const LocalArray& matrices, const LocalArray& b);  // n k; the same batches
 
+/// Local. The r, [n, n], of a dense [m, n] that is at least as tall as wide, which becomes its q, or is used up. Rows of memory are columns to LAPACK, and
+/// x = q r is r^T q^T to it: no copy in another order.
+LocalArray factor_tall(const LocalArray& x, bool want_q);
+
 }  // namespace meshwise::detail

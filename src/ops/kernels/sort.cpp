@@ -190,22 +190,39 @@ void sort_places(const LocalArray& values, const LocalArray& places, bool descen
   });
 }
 
-LocalArray run_searchsorted(const LocalArray& sorted, const LocalArray& values, bool right, Dtype dtype) {
-  const auto dense = sorted.contiguous(), wanted = values.contiguous();
-  LocalArray out(values.shape(), dtype);
-  visit_places(dtype, [&]<class Place>(Place) {
+void add_counts_before(const LocalArray& sorted, const LocalArray& values, bool or_equal, bool descends, const LocalArray& counts) {
+  const auto wanted = values.contiguous();
+  const auto stride = sorted.strides()[0] * (descends ? -1 : 1);
+  visit_places(counts.dtype(), [&]<class Place>(Place) {
     visit(sorted.dtype(), [&](auto tag) {
       using T = typename decltype(tag)::type;
-      auto* to = reinterpret_cast<Place*>(out.data());
-      const auto *begin = reinterpret_cast<const T*>(dense.data()), *end = begin + dense.size();
+      auto* to = reinterpret_cast<Place*>(counts.data());
+      const auto* first = reinterpret_cast<const T*>(sorted.data());
+      if (descends && sorted.size() > 0) first -= stride * (sorted.size() - 1);
       const auto* value = reinterpret_cast<const T*>(wanted.data());
-      const auto before = [](T a, T b) { return comes_before(a, b); };
-      for (std::int64_t i = 0; i < wanted.size(); ++i)
-        to[i] = static_cast<Place>(
-            (right ? std::upper_bound(begin, end, value[i], before) : std::lower_bound(begin, end, value[i], before)) - begin);
+      for (std::int64_t i = 0; i < wanted.size(); ++i) {
+        const auto key = sort_key(value[i]);
+        const auto counts_here = [&](std::int64_t place) {
+          const auto here = sort_key(first[place * stride]);
+          return or_equal ? here <= key : here < key;
+        };
+        std::int64_t count = 0;
+        // Of panels of a longer vector all but one lie on one side of the value.
+        auto left = sorted.size();
+        if (left > 0 && counts_here(left - 1))
+          count = std::exchange(left, 0);
+        else if (left > 0 && !counts_here(0))
+          left = 0;
+        while (left > 0) {
+          const auto half = left / 2;
+          const bool before = counts_here(count + half);
+          count = before ? count + half + 1 : count;
+          left = before ? left - half - 1 : half;
+        }
+        to[i] = static_cast<Place>(to[i] + static_cast<Place>(descends ? sorted.size() - count : count));
+      }
     });
   });
-  return out;
 }
 
 }  // namespace meshwise::detail

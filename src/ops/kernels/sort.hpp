@@ -19,7 +19,8 @@ void sort_in_place(const LocalArray& x, bool descending);
 /// Local. Sorts dense places (int32, int64) by the values they go with, as many, which are used up.
 void sort_places(const LocalArray& values, const LocalArray& places, bool descending);
 
-/// Local. Of each value how many elements of the ascending [n] come before it (`right`: or are equal to it); values of the same dtype.
-LocalArray run_searchsorted(const LocalArray& sorted, const LocalArray& values, bool right, Dtype dtype);
+/// Local. Adds to the dense `counts` (int32, int64) of each value how many elements of [n] come before it (`or_equal`: or are equal to it), which ascends, or
+/// descends; values of the same dtype. Where it descends the others are those that count.
+void add_counts_before(const LocalArray& sorted, const LocalArray& values, bool or_equal, bool descends, const LocalArray& counts);
 
 }  // namespace meshwise::detail
