@@ -5,6 +5,10 @@
 // variant: devices2 ranks=3 MESHWISE_NODE_SIZE=2 MESHWISE_DEVICES_PER_RANK=2
 // variant: unchecked ranks=4 MESHWISE_CHECK=off
 // variant: lockstep ranks=4 MESHWISE_CHECK=lockstep
+// variant: delays3 ranks=3 MESHWISE_DELAY_SEED=3
+// variant: delays5 ranks=5 MESHWISE_DELAY_SEED=5
+// variant: delays7 ranks=7 MESHWISE_DELAY_SEED=7
+// variant: delays.private ranks=7 MESHWISE_DELAY_SEED=8 MESHWISE_STORE=private
 // The copies of a reduced value are the same bits on every rank, run after run, whatever the delays.
 #include <gtest/gtest.h>
 
@@ -42,6 +46,30 @@ TEST(Replicas, SumsAreTheSameBitsOnEveryRankAndEveryTime) {
     for (int round = 0; round < 5; ++round) {
       const auto again = mw::device_get(reduction());
       EXPECT_EQ(std::memcmp(first.contiguous().data(), again.contiguous().data(), static_cast<std::size_t>(first.nbytes())), 0);
+    }
+  }
+}
+
+// Contractions whose parts are added up where the result lies (a reduce-scatter), which has a copy on every other device.
+TEST(Replicas, ContractionsThatScatterAreTheSameBitsOnEveryCopy) {
+  const auto n = mw::devices().size();
+  const auto copies = n % 2 == 0 ? 2 : 1;
+  const auto mesh = mw::make_mesh({n / copies, copies}, {"x", "y"});
+  for (const std::int64_t side : {13, 517}) {  // small blocks in one exchange, large ones slice by slice
+    const auto a = mw::device_put(mw::random::normal(mw::random::key(13), {side, 1001}), NamedSharding(mesh, P(nullptr, "x")));
+    const auto b = mw::device_put(mw::random::normal(mw::random::key(14), {1001, side}), NamedSharding(mesh, P("x")));
+    for (const auto& spec : {P("x"), P(nullptr, "x"), P()}) {
+      mw::LocalArray first;
+      for (int round = 0; round < 4; ++round) {
+        const auto product = mw::einsum("ij,jk->ik", {a, b}, spec);
+        const auto whole = mw::device_get(product).contiguous();
+        if (round == 0) first = whole;
+        ASSERT_EQ(std::memcmp(first.data(), whole.data(), static_cast<std::size_t>(first.nbytes())), 0) << side << ", round " << round;
+        for (const auto& shard : product.addressable_shards()) {
+          const auto mine = shard.data().contiguous(), same = whole.box(shard.index()).contiguous();
+          ASSERT_EQ(std::memcmp(mine.data(), same.data(), static_cast<std::size_t>(mine.nbytes())), 0) << side << ", on " << shard.device().id;
+        }
+      }
     }
   }
 }
