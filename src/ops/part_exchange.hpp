@@ -1,11 +1,13 @@
 #pragma once
-// Boxes that go between the devices of an array, listed by device, posted by process.
+// What operations exchange that decide by values: boxes that go between the devices of an array, listed by device, posted by process; and counts.
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "meshwise/array/local_array.hpp"
+#include "meshwise/placement/device.hpp"
 #include "meshwise/runtime/transport.hpp"
 
 namespace meshwise::detail {
@@ -25,5 +27,8 @@ class PartExchange {
   std::vector<LocalCopy> copies_{};
   std::vector<std::shared_ptr<Block>> keep_{};
 };
+
+/// Collective over the processes of the devices. Sums over all devices of what each of this process's has in `own`, in the devices' order; as many numbers each.
+std::vector<std::int64_t> summed(const DeviceList& devices, std::vector<std::vector<std::int64_t>>& own, const Ticket& ticket);
 
 }  // namespace meshwise::detail

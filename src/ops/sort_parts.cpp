@@ -9,7 +9,6 @@
 #include "array/move.hpp"
 #include "array/negotiate.hpp"
 #include "array/rehearsal.hpp"
-#include "meshwise/runtime/collectives.hpp"
 #include "meshwise/runtime/watch.hpp"
 #include "ops/kernels/sort.hpp"
 #include "ops/kernels/sort_bins.hpp"
@@ -62,20 +61,9 @@ class SortedParts {
   template <class F>
   std::vector<std::int64_t> summed(std::size_t counters, F&& count) const {
     std::vector<std::vector<std::int64_t>> own(here_.size(), std::vector<std::int64_t>(counters, 0));
-    std::vector<LocalPart> parts;
-    for (std::size_t i = 0; i < here_.size(); ++i) {
+    for (std::size_t i = 0; i < here_.size(); ++i)
       if (speaks(here_[i].position)) count(here_[i], std::span(own[i]));
-      parts.push_back({reinterpret_cast<std::byte*>(own[i].data()), nullptr});
-    }
-    std::vector<Device> group;
-    for (std::int64_t position = 0; position < devices_.size(); ++position) group.push_back(devices_[position]);
-    const auto add = [](std::byte* sums, const std::byte* more, std::int64_t count_of_sums) {
-      for (std::int64_t i = 0; i < count_of_sums; ++i)
-        reinterpret_cast<std::int64_t*>(sums)[i] += reinterpret_cast<const std::int64_t*>(more)[i];
-    };
-    const auto block = all_reduce(group, parts, static_cast<std::int64_t>(counters), sizeof(std::int64_t), add, ticket_);
-    if (block) std::copy_n(reinterpret_cast<const std::int64_t*>(block->data()), counters, own[0].data());
-    return std::move(own[0]);
+    return detail::summed(devices_, own, ticket_);
   }
 
   /// Bin t * rounds + r has what part t of the result gets in round r.

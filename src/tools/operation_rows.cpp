@@ -228,7 +228,7 @@ OperationFamily indexing() {
               return dynamic_update_slice(s.x, s.y[Slice(0, 2)], {3, 0});
             },
             "x, y"},
-           {"nonzero", {}, "x", "counted first (Synchronising); the indices whole on every device: x is gathered"},
+           {"nonzero", {}, "x", "counted first (Synchronising); the indices, which each device finds in its block, go to every device"},
            {"at", [](S s) { return at(s.x, {Slice(0, 3)}).set(0); }},
            {"searchsorted", [](S s) { return searchsorted(s.vector, s.x); }, "vector, x"},
            {"digitize", [](S s) { return digitize(s.x, s.vector); }, "x, vector"}}};
