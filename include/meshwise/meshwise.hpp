@@ -41,6 +41,7 @@
 #include "meshwise/plan/redistribution.hpp"
 #include "meshwise/runtime/environment.hpp"
 #include "meshwise/runtime/memory.hpp"
+#include "meshwise/spmd/jit.hpp"
 #include "meshwise/tools/calibrate.hpp"
 #include "meshwise/tools/explain.hpp"
 #include "meshwise/tools/visualize.hpp"

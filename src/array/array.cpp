@@ -53,7 +53,7 @@ std::vector<Shard> Array::addressable_shards() const {
   detail::check_alive(*this, "addressable_shards", "x");
   std::vector<Shard> out;
   const auto& devices = sharding().devices();
-  if (state()->kind == State::Kind::shards) {
+  if (state()->kind == State::Kind::shards || state()->kind == State::Kind::traced) {
     for (const auto& shard : detail::ready_shards(*this))
       out.emplace_back(devices[shard.position], sharding().index_at(shape(), shard.position), sharding().replica_id(shape(), shard.position), shard.data);
   } else if (devices[0].rank == process_index()) {
@@ -89,7 +89,7 @@ LocalArray Array::whole_value(Dtype wanted) const {
   detail::check_alive(*this, "view", "x");
   if (wanted != dtype())
     throw DtypeError(fmt::format("view<{0}>: the array is {1}; ask for {2}, or convert with astype({0})", name(wanted), type_string(*this), name(dtype())));
-  if (state()->kind != State::Kind::shards) return detail::uncommitted_box(*this, Index::whole(shape()));
+  if (!committed()) return detail::uncommitted_box(*this, Index::whole(shape()));
   const auto& shards = detail::ready_shards(*this);
   for (const auto& shard : shards)
     if (shard.data.shape() == shape()) return shard.data;

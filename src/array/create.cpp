@@ -11,6 +11,7 @@
 #include "array/generators.hpp"
 #include "array/lockstep.hpp"
 #include "array/place.hpp"
+#include "array/rehearsal.hpp"
 #include "meshwise/plan/propagation.hpp"
 #include "meshwise/runtime/environment.hpp"
 #include "meshwise/runtime/watch.hpp"
@@ -84,7 +85,16 @@ Array like(std::string_view operation, const Array& x, const Scalar& value, Dtyp
   if (!x.committed()) return created(operation, std::move(recipe));
   const auto& sharding = x.sharding();
   const auto hash = detail::mix(detail::mix(detail::hash_text(operation), recipe.hash()), sharding.hash());
-  if (detail::rehearsing()) return detail::make_sharded_array(x.shape(), dtype, sharding, true, {});
+  if (detail::rehearsing()) {
+    detail::HeardCall call;
+    call.words.head = fmt::format("{}: {} -> {}", operation, type_string(x), type_string(dtype, x.shape(), sharding.spec()));
+    call.operands = {x};
+    call.replay = [=](std::span<const Operand> operands) { return like(operation, *operands[0].array(), value, dtype); };
+    call.shape = x.shape();
+    call.dtype = dtype;
+    call.sharding = sharding;
+    return detail::rehearse_call(std::move(call));
+  }
   detail::enter_call({operation, hash, dtype, &x.shape()}, {&sharding.devices()});
   std::vector<detail::LocalShard> shards;
   detail::run_local_part(operation, [&] { shards = detail::place_uncommitted(detail::make_recipe_array(std::move(recipe)), sharding); });
@@ -166,7 +176,7 @@ Array asarray(const LocalArray& values, std::optional<Dtype> dtype) {
   }
   const auto hash =
       detail::mix(detail::mix(detail::hash_text("asarray"), detail::hash_shape(values.shape())), static_cast<std::uint64_t>(type));
-  detail::enter_world_call({"asarray", hash, type, &values.shape()});
+  if (!detail::rehearsing()) detail::enter_world_call({"asarray", hash, type, &values.shape()});
   // Host values are the same on every rank; only lockstep mode pays for looking at them.
   if (detail::in_lockstep()) detail::compare_values(own, "asarray");
   return detail::make_everywhere_array(std::move(own));

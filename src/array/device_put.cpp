@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "array/rehearsal.hpp"
 #include "array/call.hpp"
@@ -92,10 +93,12 @@ std::string move_words(const Array& x, const Sharding& target) {
   return fmt::format("{} {}", type_string(x.dtype(), x.shape()), reshard_words(x.sharding(), target));
 }
 
-Array put(const Array& x, const Sharding& target, PutOptions options, std::string_view operation) {
+Array put(const Array& x, const Sharding& target, PutOptions options, std::string_view operation, const std::source_location& caller = {}) {
   if (rehearsing()) {
     check_placement(x, target, operation, "x");
-    return rehearse_put(x, target, operation);
+    const auto* const file = std::strrchr(caller.file_name(), '/');
+    auto where = caller.line() == 0 ? std::string() : fmt::format("{}:{}", file != nullptr ? file + 1 : caller.file_name(), caller.line());
+    return rehearse_put(x, target, operation, [target, operation](std::span<const Operand> operands) { return put(*operands[0].array(), target, {}, operation); }, std::move(where));
   }
   if (in_lockstep()) compare_placements(x, target, operation);
   const Call call{operation, mix(mix(hash_text(operation), hash_placement(x, target)), options.donate ? 1 : 0), x.dtype(), &x.shape()};
@@ -120,13 +123,17 @@ Array put(const Array& x, const Sharding& target, PutOptions options, std::strin
 }  // namespace
 }  // namespace detail
 
-Array device_put(const Array& x, const Sharding& target, PutOptions options) { return detail::put(x, target, options, "device_put"); }
+Array device_put(const Array& x, const Sharding& target, PutOptions options, std::source_location where) {
+  return detail::put(x, target, options, "device_put", where);
+}
 
-Array device_put(const Array& x, const Device& target, PutOptions options) { return device_put(x, SingleDeviceSharding(target), options); }
+Array device_put(const Array& x, const Device& target, PutOptions options, std::source_location where) {
+  return device_put(x, SingleDeviceSharding(target), options, where);
+}
 
-Array device_put(const Array& x, const Target& target, PutOptions options) {
-  if (const auto* device = std::get_if<Device>(&target)) return device_put(x, *device, options);
-  if (const auto* sharding = std::get_if<Sharding>(&target)) return device_put(x, *sharding, options);
+Array device_put(const Array& x, const Target& target, PutOptions options, std::source_location where) {
+  if (const auto* device = std::get_if<Device>(&target)) return device_put(x, *device, options, where);
+  if (const auto* sharding = std::get_if<Sharding>(&target)) return device_put(x, *sharding, options, where);
   detail::check_alive(x, "device_put", "x");
   return x;
 }

@@ -31,7 +31,7 @@ struct Leg {
 void put_group(std::span<const Leg* const> legs, bool donate, std::vector<Array>& placed) {
   constexpr std::string_view operation = "device_put";
   if (rehearsing()) {
-    for (const auto* leg : legs) placed[leg->leaf] = rehearse_put(*leg->x, leg->target, operation);
+    for (const auto* leg : legs) placed[leg->leaf] = device_put(*leg->x, leg->target, {}, std::source_location());
     return;
   }
   const auto& first = *legs.front();

@@ -150,7 +150,7 @@ Movement movement_of(const RegionMove& move, const Request& request, const Shard
 
 Array dispatch_moves(const Request& request, std::span<const RegionMove> moves, const Scalar& fill) {
   const auto negotiated = negotiate(request);
-  if (rehearsing()) return rehearse_moves(request, moves, negotiated);
+  if (rehearsing()) return rehearse_moves(request, moves, fill, negotiated);
   if (negotiated.layout == nullptr && moves.size() == 1 && all_recipes(request) && covers_result(request, moves))
     return make_recipe_array(sliced_recipe(request, moves[0]));
 

@@ -162,7 +162,7 @@ Array rehearse_reshape(const Request& request, const Negotiated& negotiated) {
               (elements_brought(x.shape(), source, way.from) + elements_brought(request.shape, way.to, target)) * x.itemsize();
     }
   }
-  return rehearse_counted(request, negotiated, "x to its place", bytes);
+  return rehearse_counted(request, negotiated, "x to its place", bytes, dispatch_reshape);
 }
 
 std::vector<LocalShard> move_runs(const Array& x, const Sharding& source, const Sharding& target, const Shape& shape, const Ticket& ticket) {

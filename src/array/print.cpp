@@ -135,6 +135,7 @@ std::string to_string(const Array& x) {
   detail::check_running("to_string");
   detail::check_alive(x, "to_string", "x");
   const auto& state = *x.state();
+  if (state.kind == Kind::traced) return fmt::format("traced {}", type_string(x));
   if (state.kind == Kind::shards && !holds_all(x))
     return fmt::format("Array(shape={}, dtype={}, sharding={}, devices={})", to_string(x.shape()), name(x.dtype()), to_string(x.sharding()),
                        to_string(x.sharding().devices()));

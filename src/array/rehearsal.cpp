@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "array/generators.hpp"
 #include "base/bytes_text.hpp"
@@ -12,7 +13,7 @@ namespace meshwise::detail {
 
 namespace {
 
-Rehearsal* listener = nullptr;
+Listener* listener = nullptr;
 
 std::string size_text(std::int64_t bytes) { return bytes_text(static_cast<double>(bytes)); }
 
@@ -33,9 +34,26 @@ void add_step(RehearsedCall& call, const std::string& what, std::int64_t bytes) 
   call.steps.push_back(fmt::format("{}: {}", what, size_text(bytes)));
 }
 
-Array without_values(const Request& request, const Layout* layout) {
-  if (layout == nullptr) return make_recipe_array(constant_recipe(request.shape, 0, request.dtype));
-  return make_sharded_array(request.shape, request.dtype, layout->result, true, {});
+/// A request that outlives its call, made again with other operands.
+Replay replay_of(const Request& request, Make make) {
+  auto kept = std::make_shared<Request>(request);
+  kept->operands = {};
+  return [kept, make = std::move(make)](std::span<const Operand> operands) {
+    kept->operands = operands;
+    return make(*kept);
+  };
+}
+
+Array heard(RehearsedCall words, const Request& request, const Layout* layout, Make make) {
+  HeardCall call{std::move(words)};
+  call.shape = request.shape;
+  call.dtype = request.dtype;
+  if (layout != nullptr) call.sharding = layout->result;
+  if (listener->wants_replays()) {
+    call.operands.assign(request.operands.begin(), request.operands.end());
+    call.replay = replay_of(request, std::move(make));
+  }
+  return listener->hear(std::move(call));
 }
 
 std::string axes_text(const std::vector<std::string>& axes) { return fmt::format("{}", fmt::join(axes, ", ")); }
@@ -68,14 +86,19 @@ void add_computation(RehearsedCall& call, const Request& request, const Layout& 
 
 }  // namespace
 
-Rehearsal::Rehearsal() : outer_(listener) { listener = this; }
-Rehearsal::~Rehearsal() { listener = outer_; }
+Listener::Listener(std::string_view who, bool wants_replays) : scope_(who), outer_(std::exchange(listener, this)), wants_replays_(wants_replays) {}
+Listener::~Listener() { listener = outer_; }
+
+Array Rehearsal::hear(HeardCall call) {
+  calls_.push_back(std::move(call.words));
+  if (!call.sharding) return make_recipe_array(constant_recipe(call.shape, 0, call.dtype));
+  return make_sharded_array(call.shape, call.dtype, *call.sharding, true, {});
+}
 
 Array rehearse(const Request& request, const Negotiated& negotiated) {
   auto call = call_of(request, negotiated.layout.get());
   if (negotiated.layout != nullptr) add_computation(call, request, *negotiated.layout);
-  listener->add(std::move(call));
-  return without_values(request, negotiated.layout.get());
+  return heard(std::move(call), request, negotiated.layout.get(), dispatch);
 }
 
 std::int64_t bytes_between_devices(const Movement& movement, std::int64_t itemsize) {
@@ -86,7 +109,7 @@ std::int64_t bytes_between_devices(const Movement& movement, std::int64_t itemsi
   return elements * itemsize;
 }
 
-Array rehearse_moves(const Request& request, std::span<const RegionMove> moves, const Negotiated& negotiated) {
+Array rehearse_moves(const Request& request, std::span<const RegionMove> moves, const Scalar& fill, const Negotiated& negotiated) {
   auto call = call_of(request, negotiated.layout.get());
   if (negotiated.layout != nullptr)
     for (const auto& move : moves) {
@@ -96,23 +119,29 @@ Array rehearse_moves(const Request& request, std::span<const RegionMove> moves, 
       add_step(call, fmt::format("{} to its place", argument_name(request.operation, move.operand, request.operands.size())),
                bytes_between_devices(movement, x.itemsize()));
     }
-  listener->add(std::move(call));
-  return without_values(request, negotiated.layout.get());
+  return heard(std::move(call), request, negotiated.layout.get(),
+               [kept = std::vector<RegionMove>(moves.begin(), moves.end()), fill](const Request& again) { return dispatch_moves(again, kept, fill); });
 }
 
-Array rehearse_put(const Array& x, const Sharding& target, std::string_view operation) {
-  RehearsedCall call;
-  call.head = fmt::format("{}: {} -> {}", operation, type_string(x), type_string(x.dtype(), x.shape(), target.spec()));
-  if (x.committed()) add_step(call, "x to its new place", elements_brought(x.shape(), x.sharding(), target) * x.itemsize());
-  listener->add(std::move(call));
-  return make_sharded_array(x.shape(), x.dtype(), target, true, {});
+Array rehearse_put(const Array& x, const Sharding& target, std::string_view operation, Replay replay, std::string where) {
+  HeardCall call;
+  call.words.head = fmt::format("{}: {} -> {}", operation, type_string(x), type_string(x.dtype(), x.shape(), target.spec()));
+  if (x.committed()) add_step(call.words, "x to its new place", elements_brought(x.shape(), x.sharding(), target) * x.itemsize());
+  call.operands = {x};
+  call.replay = std::move(replay);
+  call.where = std::move(where);
+  call.target = call.sharding = target;
+  call.shape = x.shape();
+  call.dtype = x.dtype();
+  return listener->hear(std::move(call));
 }
 
-Array rehearse_counted(const Request& request, const Negotiated& negotiated, const std::string& what, std::int64_t bytes) {
+Array rehearse_counted(const Request& request, const Negotiated& negotiated, const std::string& what, std::int64_t bytes, Make make) {
   auto call = call_of(request, negotiated.layout.get());
   add_step(call, what, bytes);
-  listener->add(std::move(call));
-  return without_values(request, negotiated.layout.get());
+  return heard(std::move(call), request, negotiated.layout.get(), std::move(make));
 }
+
+Array rehearse_call(HeardCall call) { return listener->hear(std::move(call)); }
 
 }  // namespace meshwise::detail

@@ -2,7 +2,11 @@
 // What calls would do: while explain() listens they decide layouts as ever, say what would move, and hand out arrays without values.
 
 #include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "array/negotiate.hpp"
@@ -16,28 +20,60 @@ struct RehearsedCall {
   std::int64_t bytes = 0;
 };
 
-/// Local. Collects the calls made while it lives. One inside another hears them all; the outer one nothing of them.
-class Rehearsal {
+/// Local. Makes a call again, with other operands.
+using Replay = std::function<Array(std::span<const Operand> operands)>;
+
+/// Local. A call that is not made, whole.
+struct HeardCall {
+  RehearsedCall words{};
+  std::vector<Operand> operands{};
+  Replay replay{};                        // empty where nobody wants it
+  std::optional<Sharding> target{};       // of a device_put: named by the program, not inferred
+  std::string where{};                    // its place in the program's source, `stage.cpp:12`
+  Shape shape{};
+  Dtype dtype = Dtype::float32;
+  std::optional<Sharding> sharding{};     // of the result; none: uncommitted
+};
+
+/// Local. Hears the calls made while it lives. One inside another hears them all; the outer one nothing of them.
+class Listener {
  public:
-  Rehearsal();
-  ~Rehearsal();
-  Rehearsal(const Rehearsal&) = delete;
-  Rehearsal& operator=(const Rehearsal&) = delete;
-  const std::vector<RehearsedCall>& calls() const { return calls_; }
-  void add(RehearsedCall call) { calls_.push_back(std::move(call)); }
+  /// Local. `who`: RehearsalScope. Without replays calls are only described.
+  Listener(std::string_view who, bool wants_replays);
+  virtual ~Listener();
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+  /// Local. The call's result, as the program goes on with it.
+  virtual Array hear(HeardCall call) = 0;
+  bool wants_replays() const { return wants_replays_; }
 
  private:
-  RehearsalScope scope_{};
-  Rehearsal* outer_;
+  RehearsalScope scope_;
+  Listener* outer_;
+  bool wants_replays_;
+};
+
+/// Local. What explain() hears: results are arrays without values.
+class Rehearsal : public Listener {
+ public:
+  Rehearsal() : Listener("explain", false) {}
+  Array hear(HeardCall call) override;
+  const std::vector<RehearsedCall>& calls() const { return calls_; }
+
+ private:
   std::vector<RehearsedCall> calls_{};
 };
 
 /// Local. The result a request would have, without values. Only while rehearsing().
 Array rehearse(const Request& request, const Negotiated& negotiated);
-Array rehearse_moves(const Request& request, std::span<const RegionMove> moves, const Negotiated& negotiated);
-Array rehearse_put(const Array& x, const Sharding& target, std::string_view operation);
-/// Local. The same of a request whose movements its caller has counted: `what` moves so many bytes.
-Array rehearse_counted(const Request& request, const Negotiated& negotiated, const std::string& what, std::int64_t bytes);
+Array rehearse_moves(const Request& request, std::span<const RegionMove> moves, const Scalar& fill, const Negotiated& negotiated);
+/// Local. `replay` makes the call again; `where` is its place in the program.
+Array rehearse_put(const Array& x, const Sharding& target, std::string_view operation, Replay replay, std::string where = {});
+/// Local. The same of a request whose movements its caller has counted: `what` moves so many bytes; `make` makes a request alike.
+using Make = std::function<Array(const Request& request)>;
+Array rehearse_counted(const Request& request, const Negotiated& negotiated, const std::string& what, std::int64_t bytes, Make make);
+/// Local. The same of what is no request.
+Array rehearse_call(HeardCall call);
 /// Local. Bytes that a movement brings to devices that are not where they come from, every device being a process of its own.
 std::int64_t bytes_between_devices(const Movement& movement, std::int64_t itemsize);
 

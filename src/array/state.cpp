@@ -29,8 +29,15 @@ void settle(std::vector<LocalShard>& shards, std::shared_ptr<Transfer>& transfer
   transfer.reset();
 }
 
+void check_has_values(const Array& x) {
+  if (x.state()->kind != State::Kind::traced) return;
+  if (rehearsing()) refuse_in_rehearsal(type_string(x));
+  throw Error(fmt::format("{} is a value that jit recorded, kept beyond the function it stands in: it was never computed. Return it from the function instead", type_string(x)));
+}
+
 const std::vector<LocalShard>& ready_shards(const Array& x) {
   auto& state = *x.state();
+  check_has_values(x);
   settle(state.shards, state.transfer);
   return state.shards;
 }
@@ -79,8 +86,20 @@ Array make_sharded_array(const Shape& shape, Dtype dtype, const Sharding& shardi
   return Array(std::move(state));
 }
 
+Array make_traced_array(const Shape& shape, Dtype dtype, const Sharding& sharding, bool committed, std::uint64_t trace, std::int64_t number) {
+  auto state = std::make_shared<State>(sharding);
+  state->kind = State::Kind::traced;
+  state->shape = shape;
+  state->dtype = dtype;
+  state->committed = committed;
+  state->trace = trace;
+  state->number = number;
+  return Array(std::move(state));
+}
+
 LocalArray uncommitted_box(const Array& x, const Index& box) {
   const auto& state = *x.state();
+  check_has_values(x);
   if (state.kind == State::Kind::recipe) return state.recipe.make(box);
   auto window = state.everywhere.box(box);
   if (window_is_fair(window)) return window;

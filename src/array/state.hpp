@@ -27,6 +27,7 @@ struct State {
     shards,      // committed, or computed on its devices: each device's box in `shards` on its rank (pending while `transfer` is set)
     recipe,      // uncommitted: a rule for the values
     everywhere,  // uncommitted: the whole value in every process
+    traced,      // what a function that jit records would have here: value `number` of `trace`
   };
   Kind kind = Kind::shards;
   Shape shape{};
@@ -38,6 +39,8 @@ struct State {
   std::shared_ptr<Transfer> transfer{};  // set while bytes are in flight; waiting clears it
   Recipe recipe{};
   LocalArray everywhere{};
+  std::uint64_t trace = 0;              // whose value it is
+  std::int64_t number = -1;
   std::string deleted_by{};              // why it is gone: "donated to device_put", "freed"
 
   explicit State(Sharding s) : sharding(std::move(s)) {}
@@ -45,11 +48,15 @@ struct State {
 
 /// Local. Throws DonatedError naming `operation`, the argument and where it went, when x was donated or freed.
 void check_alive(const Array& x, std::string_view operation, std::string_view argument);
+/// Local. Throws Error where x is a traced value.
+void check_has_values(const Array& x);
 /// Local. Waits for the transfer, if any, and hands back this rank's shards.
 const std::vector<LocalShard>& ready_shards(const Array& x);
 
 Array make_recipe_array(Recipe recipe);                       // uncommitted, on the default device
 Array make_everywhere_array(LocalArray value);                // uncommitted, on the default device
+/// Local. A value of a trace: `kind` traced.
+Array make_traced_array(const Shape& shape, Dtype dtype, const Sharding& sharding, bool committed, std::uint64_t trace, std::int64_t number);
 Array make_sharded_array(const Shape& shape, Dtype dtype, const Sharding& sharding, bool committed, std::vector<LocalShard> shards,
                          std::shared_ptr<Transfer> transfer = nullptr);
 

@@ -75,8 +75,8 @@ Array bincount(const Array& x, const std::optional<Array>& weights, std::int64_t
   request.operands = operands;
   request.shape = {*length};
   request.dtype = dtype;
-  request.kernel = [&](std::span<const LocalArray> in, const detail::KernelContext&) {
-    return sums_by_number(in[0], in.size() > 1 ? &in[1] : nullptr, *length, total.accumulator);
+  request.kernel = [bins = *length, sums = total.accumulator](std::span<const LocalArray> in, const detail::KernelContext&) {
+    return sums_by_number(in[0], in.size() > 1 ? &in[1] : nullptr, bins, sums);
   };
   detail::Reduction reduction;
   reduction.combine = total.merge;

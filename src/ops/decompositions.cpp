@@ -78,7 +78,7 @@ Array packed(const char* name, const Array& x, std::int64_t total, F f) {
   auto request = request_of(name, LayoutRule::blockwise, operands);
   request.shape[x.ndim() - 2] = 1;
   request.shape[x.ndim() - 1] = total;
-  request.kernel = [&](std::span<const LocalArray> in, const KernelContext&) { return f(in[0]); };
+  request.kernel = [f](std::span<const LocalArray> in, const KernelContext&) { return f(in[0]); };
   return detail::dispatch(request);
 }
 

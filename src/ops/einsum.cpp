@@ -124,8 +124,12 @@ Array contract(const char* name, Letters& letters, std::span<const std::string> 
   const auto order = request.attributes.in_order ? SumOrder::fixed : SumOrder::any;
   request.operands = operands;
   request.dtype = work;
-  request.kernel = [&](std::span<const LocalArray> inputs, const KernelContext&) { return run_contract(subscripts, work, inputs, order); };
-  request.accumulate = [&](std::span<const LocalArray> inputs, LocalArray& sums) { add_contract(subscripts, work, inputs, sums, order); };
+  request.kernel = [work, order, terms_text = subscripts](std::span<const LocalArray> inputs, const KernelContext&) {
+    return run_contract(terms_text, work, inputs, order);
+  };
+  request.accumulate = [work, order, terms_text = subscripts](std::span<const LocalArray> inputs, LocalArray& sums) {
+    add_contract(terms_text, work, inputs, sums, order);
+  };
   Reduction reduction;
   reduction.combine = contraction_merge(contraction_accumulator(work));
   reduction.partials = contraction_accumulator(work);

@@ -67,8 +67,8 @@ Array transpose(const Array& x, const std::vector<std::int64_t>& permutation) {
   auto request = request_of("transpose", LayoutRule::transpose, operand);
   request.attributes.axes = order;
   for (const auto axis : order) request.shape.push_back(x.shape()[axis]);
-  request.kernel = [&](std::span<const LocalArray> in, const detail::KernelContext&) { return in[0].transposed(order); };
-  request.as_recipe = [&](const detail::Recipe& r) { return r.transposed(order); };
+  request.kernel = [order](std::span<const LocalArray> in, const detail::KernelContext&) { return in[0].transposed(order); };
+  request.as_recipe = [order](const detail::Recipe& r) { return r.transposed(order); };
   return detail::dispatch(request);
 }
 
@@ -121,7 +121,7 @@ Array expand_dims(const Array& x, std::int64_t axis) {
   request.shape = x.shape();
   request.shape.insert(at, 1);
   request.kernel = reread;
-  request.as_recipe = [&](const detail::Recipe& r) { return r.reshaped(request.shape); };
+  request.as_recipe = [shape = request.shape](const detail::Recipe& r) { return r.reshaped(shape); };
   return detail::dispatch(request);
 }
 
@@ -140,7 +140,7 @@ Array squeeze(const Array& x, const std::vector<std::int64_t>& axes) {
     if (!drop) request.shape.push_back(x.shape()[d]);
   }
   request.kernel = reread;
-  request.as_recipe = [&](const detail::Recipe& r) { return r.reshaped(request.shape); };
+  request.as_recipe = [shape = request.shape](const detail::Recipe& r) { return r.reshaped(shape); };
   return detail::dispatch(request);
 }
 
@@ -151,14 +151,14 @@ Array broadcast_to(const Array& x, const Shape& shape, const std::optional<Parti
   auto request = request_of("broadcast_to", LayoutRule::broadcast_to, operand);
   request.shape = shape;
   request.attributes.out_spec = out_sharding;
-  request.kernel = [&](std::span<const LocalArray> in, const detail::KernelContext& context) {
+  request.kernel = [from = x.shape(), shape](std::span<const LocalArray> in, const detail::KernelContext& context) {
     const auto to = context.result_box.shape();
     PerAxis<std::int64_t> strides(static_cast<std::size_t>(to.ndim()), 0);
     for (std::int64_t d = 0; d < in[0].ndim(); ++d)
-      if (x.shape()[d] != 1 || shape[d + to.ndim() - in[0].ndim()] == 1) strides[static_cast<std::size_t>(d + to.ndim() - in[0].ndim())] = in[0].strides()[static_cast<std::size_t>(d)];
+      if (from[d] != 1 || shape[d + to.ndim() - in[0].ndim()] == 1) strides[static_cast<std::size_t>(d + to.ndim() - in[0].ndim())] = in[0].strides()[static_cast<std::size_t>(d)];
     return detail::window(in[0], to, std::move(strides));
   };
-  request.as_recipe = [&](const detail::Recipe& r) { return r.broadcast_to(shape); };
+  request.as_recipe = [shape](const detail::Recipe& r) { return r.broadcast_to(shape); };
   return detail::dispatch(request);
 }
 

@@ -38,7 +38,7 @@ struct Powers {
   Array sums(const char* name, const Array& x, const Array& shift, const std::vector<std::int64_t>& axes) const {
     // The deterministic sum looks at all its elements first.
     if (is_deterministic()) return sum(exp(x.astype(work) - shift.astype(work)), axes, true);
-    return detail::sum_tiles(name, x, shift, axes, true, work, work, [this](std::span<const LocalArray> in) { return step(op::exp, work, shifted(in[0], in[1])); });
+    return detail::sum_tiles(name, x, shift, axes, true, work, work, [*this](std::span<const LocalArray> in) { return step(op::exp, work, shifted(in[0], in[1])); });
   }
 };
 
@@ -58,7 +58,7 @@ Array logsumexp(const Array& x, const std::vector<std::int64_t>& axes, bool keep
 Array softmax(const Array& x, std::int64_t axis) {
   const Powers powers(x.dtype());
   const auto largest = max(x, {axis}, true);
-  return detail::map_tiles("softmax", {x, largest, powers.sums("softmax", x, largest, {axis})}, powers.result, [&](std::span<const LocalArray> in) {
+  return detail::map_tiles("softmax", {x, largest, powers.sums("softmax", x, largest, {axis})}, powers.result, [powers](std::span<const LocalArray> in) {
     return detail::run_astype(step(op::divide, powers.work, step(op::exp, powers.work, powers.shifted(in[0], in[1])), in[2]), powers.result);
   });
 }
@@ -66,7 +66,7 @@ Array softmax(const Array& x, std::int64_t axis) {
 Array log_softmax(const Array& x, std::int64_t axis) {
   const Powers powers(x.dtype());
   const auto largest = max(x, {axis}, true);
-  return detail::map_tiles("log_softmax", {x, largest, log(powers.sums("log_softmax", x, largest, {axis}))}, powers.result, [&](std::span<const LocalArray> in) {
+  return detail::map_tiles("log_softmax", {x, largest, log(powers.sums("log_softmax", x, largest, {axis}))}, powers.result, [powers](std::span<const LocalArray> in) {
     return detail::run_astype(step(op::subtract, powers.work, powers.shifted(in[0], in[1]), in[2]), powers.result);
   });
 }
@@ -78,7 +78,7 @@ Array relu(const Array& x) { return maximum(x, 0); }
 Array gelu(const Array& x) {
   constexpr double root = 0.7978845608028654;  // sqrt(2 / pi)
   const Powers in(x.dtype());
-  return detail::map_tiles("gelu", {x}, in.result, [&](std::span<const LocalArray> tiles) {
+  return detail::map_tiles("gelu", {x}, in.result, [in](std::span<const LocalArray> tiles) {
     const auto number = [&](double value) { return detail::literal(value, in.work); };
     const auto v = detail::run_astype(tiles[0], in.work);
     const auto cube = step(op::multiply, in.work, step(op::multiply, in.work, v, v), v);
@@ -90,7 +90,7 @@ Array gelu(const Array& x) {
 
 Array sigmoid(const Array& x) {
   const Powers in(x.dtype());
-  return detail::map_tiles("sigmoid", {x}, in.result, [&](std::span<const LocalArray> tiles) {
+  return detail::map_tiles("sigmoid", {x}, in.result, [in](std::span<const LocalArray> tiles) {
     const auto one = detail::literal(1, in.work);
     const auto power = step(op::exp, in.work, step(op::negative, in.work, detail::run_astype(tiles[0], in.work)));
     return detail::run_astype(step(op::divide, in.work, one, step(op::add, in.work, one, power)), in.result);

@@ -122,7 +122,7 @@ Array numbers_of(const detail::Request& request) {
   if (!is_cut(x)) return detail::dispatch(request);
   const auto negotiated = detail::negotiate(request);
   const auto bytes = request.shape[0] * static_cast<std::int64_t>(sizeof(std::int64_t)) * (x.sharding().devices().size() - 1);
-  if (detail::rehearsing()) return detail::rehearse_counted(request, negotiated, "the indices to every device", bytes);
+  if (detail::rehearsing()) return detail::rehearse_counted(request, negotiated, "the indices to every device", bytes, numbers_of);
   describe(negotiated.ticket, negotiated.layout->words);
   Array result;
   detail::run_local_part(request.operation, [&] { result = GatheredNumbers(request, negotiated).run(); });

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "array/dispatch.hpp"
+#include "array/rehearsal.hpp"
 #include "meshwise/plan/propagation.hpp"
 #include "meshwise/runtime/watch.hpp"
 
@@ -45,6 +46,15 @@ Array draw(std::string_view operation, const Array& key, const Shape& shape, Dty
            const GeneratorOf& generator) {
   check_key(key, operation);
   shape.num_elements();  // throws where the shape is none
+  if (rehearsing() && !key.committed()) {
+    HeardCall call;
+    call.words.head = fmt::format("{}: {} -> {}", operation, type_string(key), type_string(dtype, shape));
+    call.operands = {key};
+    call.replay = [=](std::span<const Operand> operands) { return draw(operation, *operands[0].array(), shape, dtype, parameters, generator); };
+    call.shape = shape;
+    call.dtype = dtype;
+    return rehearse_call(std::move(call));
+  }
   if (key.committed())
     return dispatch_draw(operation, key, shape, dtype, parameters,
                          [generator, shape](std::span<const LocalArray> inputs, const KernelContext& context) {

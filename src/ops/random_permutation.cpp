@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "array/dispatch.hpp"
+#include "array/rehearsal.hpp"
 #include "meshwise/array/device_put.hpp"
 #include "meshwise/ops/index.hpp"
 #include "meshwise/ops/random.hpp"
@@ -117,6 +118,16 @@ Array permutation(const Array& key, const Array& x, std::int64_t axis, bool inde
   const auto at = normalize_axis(axis, x.ndim(), "random.permutation");
   if (!independent) return take(x, permutation(key, x.shape()[at]), at, IndexMode::clip);
   check_same_devices(key, x);
+  if (rehearsing()) {
+    HeardCall call;
+    call.words.head = fmt::format("random.permutation: {}, {} -> {}", type_string(key), type_string(x), type_string(x));
+    call.operands = {key, x};
+    call.replay = [=](std::span<const Operand> operands) { return permutation(*operands[0].array(), *operands[1].array(), axis, independent); };
+    call.shape = x.shape();
+    call.dtype = x.dtype();
+    if (x.committed() || key.committed()) call.sharding = x.committed() ? x.sharding() : key.sharding();
+    return rehearse_call(std::move(call));
+  }
   const auto replicated = !key.committed() || key.is_fully_replicated() ? key : reshard(key, PartitionSpec{});
   const auto keys = round_keys(words_here(replicated), x.size());
   // An uncommitted x follows the key.

@@ -80,7 +80,7 @@ Array fixed_sum(const ReduceOp& op, const Array& x, const Reduced& how, std::int
   std::vector<bool> reduced;
   for (std::int64_t d = 0; d < x.ndim(); ++d) reduced.push_back(std::find(how.axes.begin(), how.axes.end(), d) != how.axes.end());
   request.operands = operands;
-  request.kernel = [&](std::span<const LocalArray> inputs, const KernelContext& context) {
+  request.kernel = [reduced](std::span<const LocalArray> inputs, const KernelContext& context) {
     return detail::run_fixed_sum(inputs[0], inputs[1], reduced, context.result_box.shape());
   };
   detail::Reduction reduction;
@@ -118,9 +118,9 @@ Array reduce(const ReduceOp& op, const Array& x, const Reduced& how) {
   request.operands = operands;
   request.dtype = how.dtype ? *how.dtype : result_dtype(op, x.dtype(), count);
   if (is_deterministic() && op.sums && detail::is_inexact(x.dtype())) return fixed_sum(op, x, how, count, request);
-  request.kernel = [&](std::span<const LocalArray> inputs, const KernelContext& context) {
+  request.kernel = [plan, &op](std::span<const LocalArray> inputs, const KernelContext& context) {  // op stands in a table
     auto here = plan;
-    for (std::int64_t d = 0; d < x.ndim(); ++d)
+    for (std::int64_t d = 0; d < inputs[0].ndim(); ++d)
       if (here.reduced[static_cast<std::size_t>(d)])
         here.first_index += context.operand_boxes[0][d].start * here.index_steps[static_cast<std::size_t>(d)];
     return run_reduce(op, inputs[0], here, context.result_box.shape());
@@ -176,7 +176,7 @@ Array var(const Array& x, const Axes& axes, bool keepdims, double correction) {
   const auto real_work = work == complex64 ? float32 : work == complex128 ? float64 : work;
   const auto divisor = count > 0 ? count : std::numeric_limits<double>::quiet_NaN();
   const auto middle = mean(x.astype(work), reduced, true);
-  const auto squares_of = [&](std::span<const LocalArray> in) {
+  const auto squares_of = [=](std::span<const LocalArray> in) {
     using detail::step;
     const auto off = step(op::subtract, work, detail::run_astype(in[0], work), in[1]);
     if (!is_complex(work)) return step(op::square, work, off);

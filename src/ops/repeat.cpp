@@ -101,7 +101,7 @@ Array tile(const Array& x, const std::vector<std::int64_t>& counts) {
     }
     return detail::dispatch_moves(request, moves);
   }
-  request.kernel = [&](std::span<const LocalArray> in, const detail::KernelContext& context) {
+  request.kernel = [ndim, lead, times](std::span<const LocalArray> in, const detail::KernelContext& context) {
     LocalArray out(context.result_box.shape(), in[0].dtype());
     if (out.size() == 0) return out;
     // Both sides with an axis for the copies before each axis: the block stands still there.

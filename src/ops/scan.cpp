@@ -114,7 +114,7 @@ Array diff(const Array& x, std::int64_t axis, std::int64_t n, const std::optiona
     const std::vector<Array> both{getitem(out, later), getitem(out, earlier)};
     out = Array();
     out = detail::map_tiles(
-        "diff", both, dtype, [&](std::span<const LocalArray> in) { return detail::step(dtype == bool_ ? detail::op::not_equal : detail::op::subtract, dtype, in[0], in[1]); },
+        "diff", both, dtype, [dtype](std::span<const LocalArray> in) { return detail::step(dtype == bool_ ? detail::op::not_equal : detail::op::subtract, dtype, in[0], in[1]); },
         detail::Memory::of_an_operand);
   }
   return out;

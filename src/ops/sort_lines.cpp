@@ -134,7 +134,8 @@ Array sort_lines(const Request& request, std::int64_t along, bool descending, bo
     const auto& x = *request.operands[0].array();
     const auto parts = split_of(x, request.attributes.axes[0]).parts;
     return rehearse_counted(request, negotiated, "lines to one device each, and back",
-                            x.size() / parts * (parts - 1) * (x.itemsize() + static_cast<std::int64_t>(itemsize(request.dtype))));
+                            x.size() / parts * (parts - 1) * (x.itemsize() + static_cast<std::int64_t>(itemsize(request.dtype))),
+                            [=](const Request& again) { return sort_lines(again, along, descending, want_places); });
   }
   describe(negotiated.ticket, negotiated.layout->words);
   Array result;

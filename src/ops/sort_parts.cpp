@@ -165,7 +165,8 @@ Array sort_parts(const Request& request, bool descending, bool want_places) {
   const auto negotiated = negotiate(request);
   if (rehearsing()) {
     const auto& x = *request.operands[0].array();
-    return rehearse_counted(request, negotiated, "each element to where its value belongs, at most", x.size() * (x.itemsize() + (want_places ? static_cast<std::int64_t>(itemsize(request.dtype)) : 0)));
+    return rehearse_counted(request, negotiated, "each element to where its value belongs, at most", x.size() * (x.itemsize() + (want_places ? static_cast<std::int64_t>(itemsize(request.dtype)) : 0)),
+                            [=](const Request& again) { return sort_parts(again, descending, want_places); });
   }
   describe(negotiated.ticket, negotiated.layout->words);
   Array result;

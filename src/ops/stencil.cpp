@@ -85,19 +85,20 @@ Array run_stencil(const std::vector<Array>& given, const Widths& widths, const F
   request.shape = arrays[0].shape();
   request.dtype = options.dtype.value_or(arrays[0].dtype());
   request.salt = salt;
-  request.kernel = [&](std::span<const LocalArray> in, const detail::KernelContext& context) {
+  request.kernel = [f, wide, whole = request.shape, dtype = request.dtype, like = type_string(arrays[0])](std::span<const LocalArray> in,
+                                                                                       const detail::KernelContext& context) {
     const auto shape = context.result_box.shape();
-    if (shape.num_elements() == 0) return LocalArray(shape, request.dtype);
+    if (shape.num_elements() == 0) return LocalArray(shape, dtype);
     std::vector<LocalArray> blocks;
     for (std::size_t i = 0; i < in.size(); ++i)
-      blocks.push_back(wide[i].block(in[i], context.operand_boxes[i], context.result_box, request.shape));
+      blocks.push_back(wide[i].block(in[i], context.operand_boxes[i], context.result_box, whole));
     auto out = f(blocks);
     if (out.shape() != shape)
       throw ShapeError(fmt::format("stencil: the function returned shape {} for the part {} of {}; the part has shape {}",
-                                   to_string(out.shape()), to_string(context.result_box), type_string(arrays[0]), to_string(shape)));
-    if (out.dtype() != request.dtype)
+                                   to_string(out.shape()), to_string(context.result_box), like, to_string(shape)));
+    if (out.dtype() != dtype)
       throw DtypeError(fmt::format("stencil: the function returned {} where {} is wanted; say the result's with .dtype", name(out.dtype()),
-                                   name(request.dtype)));
+                                   name(dtype)));
     return out;
   };
   return detail::dispatch(request);
@@ -133,7 +134,7 @@ Array shift(const Array& x, std::int64_t n, std::int64_t axis, const Scalar& fil
 
 Array stencil(const Array& x, const Widths& widths, const std::function<LocalArray(const LocalArray&)>& f, const StencilOptions& options) {
   return run_stencil(
-      {x}, widths, [&](std::span<const LocalArray> blocks) { return f(blocks[0]); }, options);
+      {x}, widths, [f](std::span<const LocalArray> blocks) { return f(blocks[0]); }, options);
 }
 
 Array stencil(const std::vector<Array>& arrays, const Widths& widths, const Function& f, const StencilOptions& options) {

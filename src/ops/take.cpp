@@ -152,8 +152,8 @@ Array detail::take_rows(const Array& x, const Array& indices, std::int64_t axis,
   request.attributes.axes = {along};
   request.attributes.out_spec = out_sharding;
   request.salt = static_cast<std::uint64_t>(mode);
-  request.kernel = [&](std::span<const LocalArray> in, const detail::KernelContext& context) {
-    return gather(in[0], in[1], {along, x.shape()[along], context.operand_boxes[0][along], mode}, context.result_box.shape());
+  request.kernel = [along, length = x.shape()[along], mode](std::span<const LocalArray> in, const detail::KernelContext& context) {
+    return gather(in[0], in[1], {along, length, context.operand_boxes[0][along], mode}, context.result_box.shape());
   };
   request.reduction = detail::either(x.dtype());
   return detail::dispatch(request);
@@ -182,8 +182,8 @@ Array take_along_axis(const Array& x, const Array& indices, std::int64_t axis, I
   request.dtype = x.dtype();
   request.attributes.axes = {along};
   request.salt = static_cast<std::uint64_t>(mode);
-  request.kernel = [&](std::span<const LocalArray> in, const detail::KernelContext& context) {
-    return gather_along(in[0], in[1], {along, x.shape()[along], context.operand_boxes[0][along], mode}, context.result_box.shape());
+  request.kernel = [along, length = x.shape()[along], mode](std::span<const LocalArray> in, const detail::KernelContext& context) {
+    return gather_along(in[0], in[1], {along, length, context.operand_boxes[0][along], mode}, context.result_box.shape());
   };
   request.reduction = detail::either(x.dtype());
   return detail::dispatch(request);

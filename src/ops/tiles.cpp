@@ -87,7 +87,7 @@ Array map_tiles(const char* name, const std::vector<Array>& arrays, Dtype dtype,
   request.shape = arrays[0].shape();
   for (const auto& x : arrays) request.shape = broadcast_shapes(request.shape, x.shape(), name);
   request.dtype = dtype;
-  request.kernel = [&](std::span<const LocalArray> inputs, const KernelContext& context) {
+  request.kernel = [program, dtype, memory](std::span<const LocalArray> inputs, const KernelContext& context) {
     const auto shape = context.result_box.shape();
     // A tile is read before it is written.
     const auto out = memory == Memory::of_an_operand ? memory_for(inputs, shape, dtype) : LocalArray(shape, dtype);
@@ -106,7 +106,7 @@ Array sum_tiles(const char* name, const Array& x, const Array& other, const std:
   } else {
     reduced = distinct_axes(axes, x.ndim(), name);
   }
-  const auto goes = [&](std::int64_t d) { return std::find(reduced.begin(), reduced.end(), d) != reduced.end(); };
+  const auto goes = [reduced](std::int64_t d) { return std::find(reduced.begin(), reduced.end(), d) != reduced.end(); };
   ReducePlan plan;
   plan.index_steps = PerAxis<std::int64_t>(static_cast<std::size_t>(x.ndim()), 1);
   const Operand operands[] = {x, other};
@@ -122,7 +122,7 @@ Array sum_tiles(const char* name, const Array& x, const Array& other, const std:
     if (!goes(d) || keepdims) request.shape.push_back(goes(d) ? 1 : x.shape()[d]);
   }
   const auto& slot = op::sum.slot(values);
-  request.kernel = [&](std::span<const LocalArray> inputs, const KernelContext& context) {
+  request.kernel = [program, plan, goes, keepdims, &slot](std::span<const LocalArray> inputs, const KernelContext& context) {  // slot stands in a table
     const auto& whole = inputs[0].shape();
     LocalArray totals(context.result_box.shape(), slot.accumulator);
     slot.clear(totals.data(), totals.size());

@@ -172,14 +172,14 @@ Array update(const Array& x, const std::vector<IndexExpression>& items, ScatterO
   request.shape = x.shape();
   request.dtype = x.dtype();
   request.salt = detail::mix(static_cast<std::uint64_t>(op), static_cast<std::uint64_t>(mode));
-  request.kernel = [&](std::span<const LocalArray> in, const detail::KernelContext& context) {
+  request.kernel = [plan, op, mode, whole = x.shape()](std::span<const LocalArray> in, const detail::KernelContext& context) {
     LocalArray block(in[0].shape(), in[0].dtype());
     copy_values(in[0], block);
     if (block.size() == 0 || plan.shape.num_elements() == 0) return block;
     const auto update = broadcast(in[1], plan.shape);
     std::vector<LocalArray> indices;
     for (const auto& each : in.subspan(2)) indices.push_back(each.contiguous());
-    Places places(plan, x.shape(), context.result_box, update);
+    Places places(plan, whole, context.result_box, update);
     if (places.find(indices, mode)) run_scatter(op, block, update, places.places());
     return block;
   };

@@ -84,18 +84,19 @@ Array reduce_windows(const char* name, WindowOp op, const Array& x, const Length
   }
   const detail::Rims rims(name, x, reaches, request.salt);
   request.operands = rims.operands();
-  request.kernel = [&](std::span<const LocalArray> in, const detail::KernelContext& context) {
-    LocalArray out(context.result_box.shape(), request.dtype);
+  request.kernel = [op, sizes, axes, rims, from = x.shape(), whole = request.shape, dtype = request.dtype](std::span<const LocalArray> in,
+                                                                                                  const detail::KernelContext& context) {
+    LocalArray out(context.result_box.shape(), dtype);
     each_tile(context.result_box, sizes, [&](const Index& tile) {
       Index wanted;
-      for (std::int64_t d = 0; d < tile.ndim(); ++d) wanted.push_back(detail::elements_of(axes[static_cast<std::size_t>(d)], tile[d], x.shape()[d]));
+      for (std::int64_t d = 0; d < tile.ndim(); ++d) wanted.push_back(detail::elements_of(axes[static_cast<std::size_t>(d)], tile[d], from[d]));
       std::vector<detail::WindowLine> lines;
       for (std::int64_t d = 0; d < tile.ndim(); ++d) {
         const auto& axis = axes[static_cast<std::size_t>(d)];
         lines.push_back({axis.size, axis.stride, tile[d].start * axis.stride - axis.before - wanted[d].start, tile[d].size()});
       }
-      const auto region = rims.region(in, context.operand_boxes[0], context.result_box, request.shape, wanted);
-      copy_values(run_windows(op, region, lines, request.dtype), out.box(detail::relative(tile, context.result_box)));
+      const auto region = rims.region(in, context.operand_boxes[0], context.result_box, whole, wanted);
+      copy_values(run_windows(op, region, lines, dtype), out.box(detail::relative(tile, context.result_box)));
     });
     return out;
   };

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "meshwise/base/error.hpp"
 #include "meshwise/runtime/environment.hpp"
@@ -15,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t pair_salt = 0x70616972;
 
-int rehearsals = 0;
+std::string_view rehearsal;  // who makes it; empty: none
 
 void check_entry(const Runtime& r, std::string_view operation) {
   check_running(operation);
@@ -25,8 +26,7 @@ void check_entry(const Runtime& r, std::string_view operation) {
                     "handles may be copied and dropped on any.",
                     operation));
   }
-  if (rehearsals > 0)
-    throw Error(fmt::format("explain: {} needs values, or moves what explain() does not follow: call it outside, and explain what depends on its result", operation));
+  if (rehearsing()) refuse_in_rehearsal(operation);
   if (!r.callback.empty()) {
     throw Error(fmt::format("{}: called inside {}. A Collective call there would run on some ranks only; use local arrays inside.",
                             operation, r.callback));
@@ -60,9 +60,18 @@ void lockstep(const std::vector<int>& ranks, const Ticket& ticket) {
 
 }  // namespace
 
-RehearsalScope::RehearsalScope() { ++rehearsals; }
-RehearsalScope::~RehearsalScope() { --rehearsals; }
-bool rehearsing() { return rehearsals > 0; }
+RehearsalScope::RehearsalScope(std::string_view who) : outer_(std::exchange(rehearsal, who)) {}
+RehearsalScope::~RehearsalScope() { rehearsal = outer_; }
+bool rehearsing() { return !rehearsal.empty(); }
+bool rehearsing_for(std::string_view who) { return rehearsal == who; }
+
+void refuse_in_rehearsal(std::string_view what) {
+  if (rehearsal == "jit")
+    throw Error(fmt::format("{}: a value is read, or branched on, inside jit, where there are none yet: the function runs once, to be recorded. Compute it before the call "
+                            "and pass it as an argument, choose between values with where(), or leave this step outside",
+                            what));
+  throw Error(fmt::format("explain: {} needs values, or moves what explain() does not follow: call it outside, and explain what depends on its result", what));
+}
 
 // A rank that is only in one of a move's two lists cannot know how far the other list's sequence is. So a move has a third sequence, that
 // of the ordered

@@ -4,6 +4,7 @@
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
+#include <source_location>
 
 #include "meshwise/array/array.hpp"
 #include "meshwise/array/create.hpp"
@@ -18,11 +19,11 @@ struct PutOptions {
 
 /// Collective. x placed on the target, committed; x itself is untouched unless donated. Returns at once, the transfer proceeds.
 /// Equal sharding: x itself. Equal boxes: shared buffers, no bytes. Same mesh: a reshard. Other devices or order: a move.
-/// Throws, the same on every rank before any byte moves: PlacementError (spec longer than ndim), DonatedError.
-Array device_put(const Array& x, const Sharding& target, PutOptions options = {});
-Array device_put(const Array& x, const Device& target, PutOptions options = {});
+/// `where`: the place in the program, which errors of jit name. Throws, the same on every rank before any byte moves: PlacementError (spec longer than ndim), DonatedError.
+Array device_put(const Array& x, const Sharding& target, PutOptions options = {}, std::source_location where = std::source_location::current());
+Array device_put(const Array& x, const Device& target, PutOptions options = {}, std::source_location where = std::source_location::current());
 /// Collective. No target: x itself, flag unchanged.
-Array device_put(const Array& x, const Target& target = {}, PutOptions options = {});
+Array device_put(const Array& x, const Target& target = {}, PutOptions options = {}, std::source_location where = std::source_location::current());
 /// Collective. Every leaf; `target` is none, one target for all leaves, or a tree that is a prefix of the data's. All leaves are checked before any
 /// byte moves. The data may be what a Tree is made from: device_put(std::tuple{x, 1.0}, s) is a tuple of two arrays.
 /// Throws: PlacementError naming the key path and what was found on both sides.

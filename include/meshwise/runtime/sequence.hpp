@@ -41,13 +41,21 @@ Ticket enter_world_call(const Call& call);
 /// Local. While it lives nothing runs: operations decide their layouts and say what they would move (array/rehearsal.hpp), and whatever would enter a call throws Error.
 class RehearsalScope {
  public:
-  RehearsalScope();
+  /// `who` makes the rehearsal, in static storage: "explain", "jit".
+  explicit RehearsalScope(std::string_view who);
   ~RehearsalScope();
   RehearsalScope(const RehearsalScope&) = delete;
   RehearsalScope& operator=(const RehearsalScope&) = delete;
+
+ private:
+  std::string_view outer_;
 };
 /// Local. A RehearsalScope lives.
 bool rehearsing();
+/// Local. The innermost one is made by `who`.
+bool rehearsing_for(std::string_view who);
+/// Local. Throws Error: `what` wants values, or moves that cannot be followed, while a RehearsalScope lives.
+[[noreturn]] void refuse_in_rehearsal(std::string_view what);
 
 /// Local. Adds to what is said of a call in messages ("#12 device_put float32[8,16] DETAILS"); call it before posting any. May be empty.
 void describe(const Ticket& ticket, std::shared_ptr<const std::string> details);
