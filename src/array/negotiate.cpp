@@ -133,7 +133,7 @@ Negotiated negotiate(const Request& request) {
   else if (other == 0) out.ticket = enter_call(call, {&sharding(committed[0]).devices()});
   else out.ticket = enter_call(call, {&sharding(committed[0]).devices(), &sharding(other).devices()});
   for (std::size_t i = 0; i < request.operands.size(); ++i)
-    if (const auto* x = request.operands[i].array(); x != nullptr && !x->state()->deleted_by.empty())
+    if (const auto* x = request.operands[i].array(); x != nullptr && (!x->state()->deleted_by.empty() || x->state()->kind == State::Kind::traced))
       check_alive(*x, request.operation, argument_name(request.operation, i, request.operands.size()));
   if (committed.empty()) return out;
   if (other == 0) out.layout = remembered_layout(request, hash);

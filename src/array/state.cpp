@@ -9,8 +9,15 @@
 
 namespace meshwise::detail {
 
+void check_has_values(const Array& x) {
+  if (x.state()->kind != State::Kind::traced) return;
+  if (rehearsing()) refuse_in_rehearsal(type_string(x));
+  throw Error(fmt::format("{} is a value that jit recorded, kept beyond the function it stands in: it was never computed. Return it from the function instead", type_string(x)));
+}
+
 void check_alive(const Array& x, std::string_view operation, std::string_view argument) {
   const auto& state = *x.state();
+  if (state.kind == State::Kind::traced && !rehearsing()) check_has_values(x);
   if (state.deleted_by.empty()) return;
   throw DonatedError(fmt::format("{}: argument {} is {}, which was {}; its value is gone. Use the result of that call, or keep a copy made before it.",
                                  operation, argument, type_string(x), state.deleted_by));
@@ -27,12 +34,6 @@ void settle(std::vector<LocalShard>& shards, std::shared_ptr<Transfer>& transfer
     shard = {shard.position, LocalArray(shard.data.shape(), shard.data.dtype(), adopted.block, adopted.offset, std::move(strides))};
   }
   transfer.reset();
-}
-
-void check_has_values(const Array& x) {
-  if (x.state()->kind != State::Kind::traced) return;
-  if (rehearsing()) refuse_in_rehearsal(type_string(x));
-  throw Error(fmt::format("{} is a value that jit recorded, kept beyond the function it stands in: it was never computed. Return it from the function instead", type_string(x)));
 }
 
 const std::vector<LocalShard>& ready_shards(const Array& x) {

@@ -46,7 +46,7 @@ struct State {
   explicit State(Sharding s) : sharding(std::move(s)) {}
 };
 
-/// Local. Throws DonatedError naming `operation`, the argument and where it went, when x was donated or freed.
+/// Local. Throws DonatedError naming `operation`, the argument and where it went, when x was donated or freed; Error when it is a value of a trace that is over.
 void check_alive(const Array& x, std::string_view operation, std::string_view argument);
 /// Local. Throws Error where x is a traced value.
 void check_has_values(const Array& x);
