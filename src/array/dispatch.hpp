@@ -35,6 +35,10 @@ struct Reduction {
   std::function<LocalArray(const LocalArray& partials)> finish{};  // partials (as bytes of the kernel's returned array) -> result block
 };
 
+/// Local. Whether a kernel can be given a tile of the result, and the parts of the operands that broadcast to it, or are reduced to it: by map the values are the tile's,
+/// by fold the partials of what it is given, to be combined. It looks at the boxes of its context for their shapes, and where they start, alone.
+enum class Tiling : std::uint8_t { none, map, fold };
+
 /// Local. One operation, ready to run.
 struct Request {
   std::string_view operation{};          // static storage; what messages call it
@@ -45,6 +49,7 @@ struct Request {
   Shape shape{};                         // the result's, already checked
   Dtype dtype = Dtype::float32;
   Kernel kernel{};
+  Tiling tiling = Tiling::none;
   std::function<void(std::span<const LocalArray> inputs, LocalArray& outcome)> accumulate{};  // adds what further panels of operands make to an outcome of the kernel; where there is one, operands (of what is no contraction, the last) may come in panels
   std::optional<Reduction> reduction{};  // set for operations whose local results may be partial
   std::function<Recipe(const Recipe&)> as_recipe{};  // set where the result of a recipe is a recipe: casts and windows

@@ -34,16 +34,6 @@ void add_step(RehearsedCall& call, const std::string& what, std::int64_t bytes) 
   call.steps.push_back(fmt::format("{}: {}", what, size_text(bytes)));
 }
 
-/// A request that outlives its call, made again with other operands.
-Replay replay_of(const Request& request, Make make) {
-  auto kept = std::make_shared<Request>(request);
-  kept->operands = {};
-  return [kept, make = std::move(make)](std::span<const Operand> operands) {
-    kept->operands = operands;
-    return make(*kept);
-  };
-}
-
 Array heard(RehearsedCall words, const Request& request, const Layout* layout, Make make) {
   HeardCall call{std::move(words)};
   call.shape = request.shape;
@@ -51,7 +41,9 @@ Array heard(RehearsedCall words, const Request& request, const Layout* layout, M
   if (layout != nullptr) call.sharding = layout->result;
   if (listener->wants_replays()) {
     call.operands.assign(request.operands.begin(), request.operands.end());
-    call.replay = replay_of(request, std::move(make));
+    call.request = std::make_shared<Request>(request);
+    call.request->operands = {};
+    call.replay = replay_of(call.request, std::move(make));
   }
   return listener->hear(std::move(call));
 }
@@ -93,6 +85,13 @@ Array Rehearsal::hear(HeardCall call) {
   calls_.push_back(std::move(call.words));
   if (!call.sharding) return make_recipe_array(constant_recipe(call.shape, 0, call.dtype));
   return make_sharded_array(call.shape, call.dtype, *call.sharding, true, {});
+}
+
+Replay replay_of(std::shared_ptr<Request> request, Make make) {
+  return [request = std::move(request), make = std::move(make)](std::span<const Operand> operands) {
+    request->operands = operands;
+    return make(*request);
+  };
 }
 
 Array rehearse(const Request& request, const Negotiated& negotiated) {

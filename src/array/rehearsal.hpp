@@ -28,6 +28,7 @@ struct HeardCall {
   RehearsedCall words{};
   std::vector<Operand> operands{};
   Replay replay{};                        // empty where nobody wants it
+  std::shared_ptr<Request> request{};     // that is replayed, without operands, where it is one that dispatch() made
   std::optional<Sharding> target{};       // of a device_put: named by the program, not inferred
   std::string where{};                    // its place in the program's source, `stage.cpp:12`
   Shape shape{};
@@ -64,13 +65,17 @@ class Rehearsal : public Listener {
   std::vector<RehearsedCall> calls_{};
 };
 
+/// Local. Makes a request alike, with the operands of the replay.
+using Make = std::function<Array(const Request& request)>;
+/// Local. A request that outlives its call, made again with other operands.
+Replay replay_of(std::shared_ptr<Request> request, Make make);
+
 /// Local. The result a request would have, without values. Only while rehearsing().
 Array rehearse(const Request& request, const Negotiated& negotiated);
 Array rehearse_moves(const Request& request, std::span<const RegionMove> moves, const Scalar& fill, const Negotiated& negotiated);
 /// Local. `replay` makes the call again; `where` is its place in the program.
 Array rehearse_put(const Array& x, const Sharding& target, std::string_view operation, Replay replay, std::string where = {});
 /// Local. The same of a request whose movements its caller has counted: `what` moves so many bytes; `make` makes a request alike.
-using Make = std::function<Array(const Request& request)>;
 Array rehearse_counted(const Request& request, const Negotiated& negotiated, const std::string& what, std::int64_t bytes, Make make);
 /// Local. The same of what is no request.
 Array rehearse_call(HeardCall call);

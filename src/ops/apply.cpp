@@ -96,6 +96,7 @@ Array apply(const ElementwiseOp& op, LayoutRule rule, const char* name, std::spa
     // Blocks broadcast among themselves as the whole arrays do, also where a part is empty.
     return run_elementwise(*op, work, inputs, context.result_box.shape());
   };
+  request.tiling = Tiling::map;
   return dispatch(request);
 }
 

@@ -104,6 +104,7 @@ Array astype(const Array& x, Dtype dtype) {
   request.kernel = [dtype](std::span<const LocalArray> inputs, const detail::KernelContext&) {
     return detail::run_astype(inputs[0], dtype);
   };
+  request.tiling = detail::Tiling::map;
   request.as_recipe = [dtype](const detail::Recipe& recipe) { return recipe.astype(dtype); };
   return detail::dispatch(request);
 }

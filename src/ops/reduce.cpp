@@ -118,6 +118,7 @@ Array reduce(const ReduceOp& op, const Array& x, const Reduced& how) {
   request.operands = operands;
   request.dtype = how.dtype ? *how.dtype : result_dtype(op, x.dtype(), count);
   if (is_deterministic() && op.sums && detail::is_inexact(x.dtype())) return fixed_sum(op, x, how, count, request);
+  request.tiling = detail::Tiling::fold;
   request.kernel = [plan, &op](std::span<const LocalArray> inputs, const KernelContext& context) {  // op stands in a table
     auto here = plan;
     for (std::int64_t d = 0; d < inputs[0].ndim(); ++d)

@@ -13,9 +13,9 @@ namespace {
 
 constexpr std::int64_t tile_elements = std::int64_t{1} << 13;  // a few of them stay in the nearest caches
 
-/// Calls f with boxes that cover `shape`, each of whole inner axes and a run of the next.
-template <class F>
-void for_each_tile(const Shape& shape, F&& f) {
+}  // namespace
+
+void for_each_tile(const Shape& shape, FunctionRef<void(const Index&)> f) {
   if (shape.num_elements() == 0) return;
   std::int64_t inner = 1, axis = shape.ndim() - 1;
   while (axis > 0 && inner * shape[axis] <= tile_elements) inner *= shape[axis--];
@@ -36,13 +36,14 @@ void for_each_tile(const Shape& shape, F&& f) {
   }
 }
 
-/// What of an operand goes with a box of the result: all of an axis that is 1 long.
 LocalArray beside(const LocalArray& x, const Index& box, const Shape& shape) {
   Index own;
   const auto lead = shape.ndim() - x.ndim();
   for (std::int64_t d = 0; d < x.ndim(); ++d) own.push_back(x.shape()[d] == shape[d + lead] ? box[d + lead] : Range{0, x.shape()[d]});
   return x.box(own);
 }
+
+namespace {
 
 std::vector<LocalArray> all_beside(std::span<const LocalArray> inputs, const Index& box, const Shape& shape) {
   std::vector<LocalArray> tiles;
@@ -87,6 +88,7 @@ Array map_tiles(const char* name, const std::vector<Array>& arrays, Dtype dtype,
   request.shape = arrays[0].shape();
   for (const auto& x : arrays) request.shape = broadcast_shapes(request.shape, x.shape(), name);
   request.dtype = dtype;
+  if (memory == Memory::fresh) request.tiling = Tiling::map;  // a tile of an operand may be wanted once more
   request.kernel = [program, dtype, memory](std::span<const LocalArray> inputs, const KernelContext& context) {
     const auto shape = context.result_box.shape();
     // A tile is read before it is written.

@@ -6,12 +6,18 @@
 #include <vector>
 
 #include "array/dispatch.hpp"
+#include "meshwise/base/function_ref.hpp"
 #include "ops/kernels/elementwise_op.hpp"
 
 namespace meshwise::detail {
 
 /// Local. From tiles of the operands, which broadcast together, to the tile of the result; steps by run_elementwise and run_astype.
 using TileProgram = std::function<LocalArray(std::span<const LocalArray> tiles)>;
+
+/// Local. Calls f with boxes that cover `shape`, each of whole inner axes and a run of the next.
+void for_each_tile(const Shape& shape, FunctionRef<void(const Index&)> f);
+/// Local. What of an operand goes with a box of `shape`, to which it broadcasts: all of an axis that is 1 long.
+LocalArray beside(const LocalArray& x, const Index& box, const Shape& shape);
 
 /// Local. Whether the result of map_tiles may take the memory of an operand: one that its caller made and drops.
 enum class Memory : bool { fresh, of_an_operand };

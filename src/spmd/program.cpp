@@ -9,6 +9,7 @@
 #include "meshwise/array/device_put.hpp"
 #include "meshwise/base/error.hpp"
 #include "meshwise/plan/propagation.hpp"
+#include "spmd/fusion.hpp"
 
 namespace meshwise::detail {
 
@@ -60,19 +61,25 @@ Program::Program(std::string name, const std::vector<Array>& arguments, const st
     if (results_.back().number >= 0) needed[at(results_.back().number)] = true;
   }
   std::vector<bool> live(calls.size(), false);
-  std::vector<std::int64_t> last(at(values_), -1);  // the call that reads a value last
   for (auto k = std::ssize(calls); k-- > 0;) {
     if (!needed[arguments_ + at(k)]) continue;
     live[at(k)] = true;
     for (const auto& operand : calls[at(k)].operands)
       if (const auto* x = operand.array())
-        if (const auto number = trace.number_of(*x); number >= 0) {
-          needed[at(number)] = true;
-          last[at(number)] = std::max(last[at(number)], static_cast<std::int64_t>(k));
-        }
+        if (const auto number = trace.number_of(*x); number >= 0) needed[at(number)] = true;
   }
+  std::vector<bool> kept(at(values_), false);
+  for (const auto& result : results_)
+    if (result.number >= 0) kept[at(result.number)] = true;
+  fuse(trace, live, kept);
   used_.assign(needed.begin(), needed.begin() + static_cast<std::ptrdiff_t>(arguments_));
   check_devices(arguments, calls, live);
+  std::vector<std::int64_t> last(at(values_), -1);  // the call that reads a value last
+  for (std::size_t k = 0; k < calls.size(); ++k)
+    if (live[k])
+      for (const auto& operand : calls[k].operands)
+        if (operand.array() != nullptr)
+          if (const auto number = trace.number_of(*operand.array()); number >= 0) last[at(number)] = static_cast<std::int64_t>(k);
   for (const auto& result : results_)
     if (result.number >= 0) last[at(result.number)] = -1;
   for (std::size_t k = 0; k < calls.size(); ++k) {
