@@ -153,7 +153,7 @@ std::uint64_t hash_layout(const Request& request) {
   std::uint64_t h = mix(hash_shape(request.shape), static_cast<std::uint64_t>(request.rule));
   const auto& a = request.attributes;
   for (const auto axis : a.axes) h = mix(h, axis);
-  h = mix(h, hash_text(a.subscripts) + (a.keepdims ? 1 : 0) + (a.in_order ? 2 : 0) + (a.decided ? 4 : 0));
+  h = mix(h, hash_text(a.subscripts) + (a.keepdims ? 1 : 0) + (a.in_order ? 2 : 0));
   for (const auto& item : a.items)
     for (const auto n : {static_cast<std::int64_t>(item.kind), item.start, item.stop, item.step}) h = mix(h, n);
   if (a.out_spec)

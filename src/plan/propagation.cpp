@@ -74,7 +74,6 @@ PartitionSpec propagate(const Mesh& mesh, LayoutRule rule, std::string_view oper
   const auto units = is_explicit ? detail::Units::kept : detail::Units::dropped;
   for (const auto& x : operands) question.specs.push_back(detail::read_spec(mesh, x.spec, x.shape.ndim(), units));
   if (attributes.out_spec) return detail::given_spec(question);
-  if (attributes.decided) return *attributes.out_spec;
   if (operands.empty() || rule == LayoutRule::whole) return is_explicit ? PartitionSpec{}.padded(result.ndim()) : PartitionSpec{};
 
   const auto& first = operands[0];

@@ -192,10 +192,7 @@ class Fusion {
       request->rule = outside.size() == 1 ? LayoutRule::unary : LayoutRule::elementwise;
       request->attributes = {};
     }
-    if (end.sharding) {
-      request->attributes.out_spec = end.sharding->spec();
-      request->attributes.decided = true;
-    }
+    if (end.sharding) request->attributes.out_spec = end.sharding->spec();
     request->kernel = folds ? fold_kernel(members, *end.request) : map_kernel(members, end.dtype);
     request->as_recipe = {};
     const auto negotiated = negotiate(*request);

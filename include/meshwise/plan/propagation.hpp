@@ -60,7 +60,6 @@ struct Attributes {
   std::vector<IndexItem> items{};    // getitem, slices: one per operand axis (plus new axes)
   std::optional<PartitionSpec> out_spec{};
   bool in_order = false;             // contract: sums run over whole contracted axes, in their order
-  bool decided = false;  // out_spec is the result's, whatever the rule says: so decided before
   friend bool operator==(const Attributes&, const Attributes&) = default;
 };
 
