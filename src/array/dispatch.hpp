@@ -50,6 +50,7 @@ struct Request {
   Dtype dtype = Dtype::float32;
   Kernel kernel{};
   Tiling tiling = Tiling::none;
+  std::function<void(std::span<const LocalArray> inputs, LocalArray& out)> into{};  // of some kernels that map: the same into dense memory
   std::function<void(std::span<const LocalArray> inputs, LocalArray& outcome)> accumulate{};  // adds what further panels of operands make to an outcome of the kernel; where there is one, operands (of what is no contraction, the last) may come in panels
   std::optional<Reduction> reduction{};  // set for operations whose local results may be partial
   std::function<Recipe(const Recipe&)> as_recipe{};  // set where the result of a recipe is a recipe: casts and windows

@@ -97,6 +97,9 @@ Array apply(const ElementwiseOp& op, LayoutRule rule, const char* name, std::spa
     return run_elementwise(*op, work, inputs, context.result_box.shape());
   };
   request.tiling = Tiling::map;
+  request.into = [op = &op, work = request.literal_dtype](std::span<const LocalArray> inputs, LocalArray& out) {
+    run_elementwise_into(*op, work, inputs, out);
+  };
   return dispatch(request);
 }
 

@@ -9,89 +9,13 @@
 
 #include "array/negotiate.hpp"
 #include "array/panels.hpp"
-#include "base/boxes.hpp"
-#include "ops/tiles.hpp"
+#include "spmd/tile_program.hpp"
 
 namespace meshwise::detail {
 
 namespace {
 
-/// One call of a group, as its kernel is given tiles.
-struct Member {
-  Kernel kernel{};
-  struct Source {
-    enum class Kind : std::uint8_t { outside, member, literal } kind = Kind::outside;
-    std::size_t number = 0;
-    LocalArray literal{};
-  };
-  std::vector<Source> sources{};
-};
-
 using Members = std::vector<Member>;
-
-/// The operands of a member, for a tile.
-std::vector<LocalArray> operands_of(const Member& member, std::span<const LocalArray> outside, std::span<const LocalArray> values) {
-  std::vector<LocalArray> out;
-  out.reserve(member.sources.size());
-  for (const auto& source : member.sources)
-    out.push_back(source.kind == Member::Source::Kind::outside  ? outside[source.number]
-                  : source.kind == Member::Source::Kind::member ? values[source.number]
-                                                                : source.literal);
-  return out;
-}
-
-/// The values of the last member but `ends` of them, for a tile at `box` of blocks of `shape`; its operands.
-std::vector<LocalArray> values_at(const Members& members, std::size_t ends, std::span<const LocalArray> inputs, const Index& box, const Shape& shape) {
-  std::vector<LocalArray> outside, values;
-  for (const auto& x : inputs) outside.push_back(beside(x, box, shape));
-  const Index whole = Index::whole(box.shape());
-  const std::vector<Index> none(4);
-  for (std::size_t k = 0; k + ends < members.size(); ++k) values.push_back(members[k].kernel(operands_of(members[k], outside, values), {whole, none}));
-  if (ends == 0) return values;
-  return operands_of(members.back(), outside, values);
-}
-
-Kernel map_kernel(std::shared_ptr<const Members> members, Dtype dtype) {
-  return [members = std::move(members), dtype](std::span<const LocalArray> inputs, const KernelContext& context) {
-    const auto shape = context.result_box.shape();
-    LocalArray out(shape, dtype);
-    for_each_tile(shape, [&](const Index& box) { copy_values(values_at(*members, 0, inputs, box, shape).back(), out.box(box)); });
-    return out;
-  };
-}
-
-/// The partials of the first operand's shape, tile by tile.
-Kernel fold_kernel(std::shared_ptr<const Members> members, const Request& last) {
-  return [members = std::move(members), axes = last.attributes.axes, keepdims = last.attributes.keepdims, combine = last.reduction->combine,
-          partials = last.reduction->partials](std::span<const LocalArray> inputs, const KernelContext& context) {
-    const auto& own = context.operand_boxes[0];
-    const auto shape = own.shape();
-    if (shape.num_elements() == 0) {  // of nothing
-      const LocalArray empty(shape, Dtype::bool_);
-      std::vector<LocalArray> operands = values_at(*members, 1, inputs, Index::whole(shape), shape);
-      return members->back().kernel(operands, context);
-    }
-    LocalArray totals;
-    for_each_tile(shape, [&](const Index& box) {
-      Index to;
-      bool first = true;
-      for (std::int64_t d = 0; d < shape.ndim(); ++d) {
-        const bool goes = std::find(axes.begin(), axes.end(), d) != axes.end();
-        first = first && (!goes || box[d].start == 0);
-        if (!goes || keepdims) to.push_back(goes ? Range{0, 1} : box[d]);
-      }
-      const Index global = moved_to(box, own);
-      const auto more = members->back().kernel(values_at(*members, 1, inputs, box, shape), {Index::whole(to.shape()), {&global, 1}});
-      if (!totals.block()) totals = LocalArray(context.result_box.shape(), more.dtype());
-      const auto here = totals.box(to);
-      if (first) return copy_values(more, here);
-      auto sums = here.contiguous();
-      combine(sums.data(), more.data(), more.size());
-      if (sums.data() != here.data()) copy_values(sums, here);
-    });
-    return totals;
-  };
-}
 
 class Fusion {
  public:
@@ -162,7 +86,7 @@ class Fusion {
     RehearsedCall words;
     std::string names;
     for (const auto k : group) {
-      Member member{calls_[k].request->kernel, {}};
+      Member member{calls_[k].request->kernel, calls_[k].request->into, calls_[k].dtype, {}};
       for (const auto& operand : calls_[k].operands) {
         using Kind = Member::Source::Kind;
         if (operand.array() == nullptr) {
@@ -193,8 +117,9 @@ class Fusion {
       request->attributes = {};
     }
     if (end.sharding) request->attributes.out_spec = end.sharding->spec();
-    request->kernel = folds ? fold_kernel(members, *end.request) : map_kernel(members, end.dtype);
+    request->kernel = folds ? fold_kernel(members, *end.request) : map_kernel(members);
     request->as_recipe = {};
+    request->into = {};
     const auto negotiated = negotiate(*request);
     const auto placed = negotiated.layout == nullptr ? std::nullopt : std::optional(negotiated.layout->result);
     if (placed.has_value() != end.sharding.has_value() || (placed && !(*placed == *end.sharding))) return;

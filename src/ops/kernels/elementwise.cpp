@@ -239,11 +239,17 @@ Dtype work_dtype(WorkRule rule, Dtype promoted) {
 }
 
 LocalArray run_elementwise(const ElementwiseOp& op, Dtype work, std::span<const LocalArray> operands, const Shape& shape) {
+  LocalArray out(shape, op.result_dtype(work));
+  run_elementwise_into(op, work, operands, out);
+  return out;
+}
+
+void run_elementwise_into(const ElementwiseOp& op, Dtype work, std::span<const LocalArray> operands, LocalArray& out) {
   auto slot = op.slot(work);
   if (const auto loop = vector_loop(op.vector_function, slot.compute)) slot.loop = loop;
-  const auto result = op.result_dtype(work);
-  LocalArray out(shape, result);
-  if (out.size() == 0) return out;
+  const auto result = out.dtype();
+  const auto& shape = out.shape();
+  if (out.size() == 0) return;
   const auto source = [&](std::size_t i) {
     const bool condition = op.condition && i == 0;
     return Source(operands[i], shape, condition ? Dtype::bool_ : work, condition ? Dtype::bool_ : slot.compute);
@@ -266,19 +272,16 @@ LocalArray run_elementwise(const ElementwiseOp& op, Dtype work, std::span<const 
   auto first = source(0);
   if (op.arity == 1) {
     Source* const sources[] = {&first};
-    run(sources);
-    return out;
+    return run(sources);
   }
   auto second = source(1);
   if (op.arity == 2) {
     Source* const sources[] = {&first, &second};
-    run(sources);
-    return out;
+    return run(sources);
   }
   auto third = source(2);
   Source* const sources[] = {&first, &second, &third};
   run(sources);
-  return out;
 }
 
 LocalArray run_astype(const LocalArray& x, Dtype dtype) {

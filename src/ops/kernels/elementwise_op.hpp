@@ -50,6 +50,9 @@ struct ElementwiseOp {
 /// Local. op over broadcast operands of any dtypes and strides, each converted to `work` first: a dense array of `shape`.
 LocalArray run_elementwise(const ElementwiseOp& op, Dtype work, std::span<const LocalArray> operands, const Shape& shape);
 
+/// Local. The same into a dense array of the result's dtype, which no operand overlaps.
+void run_elementwise_into(const ElementwiseOp& op, Dtype work, std::span<const LocalArray> operands, LocalArray& out);
+
 /// Local. x with another dtype, dense; the 225 conversions.
 LocalArray run_astype(const LocalArray& x, Dtype dtype);
 
