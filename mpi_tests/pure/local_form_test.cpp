@@ -1,3 +1,4 @@
+// timeout: 240
 // Local forms, by computing: every device evaluates the serial definition of the operation on its own boxes alone, parts are
 // added up over the partial axes, and each device's box must hold the serial result. Lengths are uneven on purpose.
 #include "meshwise/plan/local_form.hpp"
