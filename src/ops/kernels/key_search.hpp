@@ -17,9 +17,9 @@ class KeySearch {
   /// Local. Boundaries before which `ranks` keys lie, ascending, of `total` keys of `key_bytes` each.
   KeySearch(std::size_t key_bytes, std::vector<std::int64_t> ranks, std::int64_t total, bool descending);
 
-  bool done() const { return level_ == key_bytes_; }
+  bool done() const { return shift_ < 0; }
   /// Local. How many counters this digit takes; a block adds its own to them, and the sums over all blocks say which digit the boundaries have.
-  std::size_t counters() const { return digits * open_.size(); }
+  std::size_t counters() const { return digits_ * open_.size(); }
   void count(const LocalArray& values, std::span<std::int64_t> counters) const;
   void refine(std::span<const std::int64_t> sums);
 
@@ -40,17 +40,17 @@ class KeySearch {
     if (descending_) key = static_cast<Key>(~key);
     const auto* const table = table_.data();
     std::int32_t node = 0;
-    for (int shift = 8 * static_cast<int>(sizeof(Key)) - 8;; shift -= 8) {
-      const auto next = table[static_cast<std::size_t>(node) * digits + static_cast<std::size_t>((key >> shift) & 0xff)];
+    for (int shift = top_;; shift -= bits_) {
+      const auto next = table[static_cast<std::size_t>(node) * digits_ + (static_cast<std::size_t>(key >> shift) & (digits_ - 1))];
       if (next >= 0 || shift == 0) return next;
       node = ~next;
     }
   }
 
  private:
-  static constexpr std::size_t digits = 256;
-
-  std::size_t key_bytes_, level_ = 0, bins_;
+  int bits_;                    // of a digit: many boundaries have many tables, so smaller ones
+  std::size_t digits_, bins_;
+  int top_, shift_;             // where the first digit, and the next one that is counted, stand in a key
   bool descending_;
   std::vector<std::int64_t> ranks_;    // without boundaries behind all keys
   std::vector<Tie> open_{};            // the nodes of this level

@@ -9,7 +9,8 @@ void SortBins::count(const LocalArray& values, std::span<std::int64_t> counters)
     using T = typename decltype(tag)::type;
     const auto* const from = reinterpret_cast<const T*>(values.data());
     const auto bins = static_cast<std::int32_t>(search_.bins());
-    for (std::int64_t i = 0; i < values.size(); ++i) {
+    const auto size = values.size();
+    for (std::int64_t i = 0; i < size; ++i) {
       const auto found = search_.find(from[i]);
       ++counters[static_cast<std::size_t>(found >= 0 ? found : bins + ~found)];
     }
@@ -45,21 +46,32 @@ std::int64_t SortBins::count_of(std::int64_t part, std::int64_t bin) const {
 
 void SortBins::pack(std::int64_t part, const LocalArray& values, std::int64_t first, std::int64_t step, const LocalArray& packed,
                     const LocalArray* places, std::int64_t begin) const {
-  // Where each bin's next element goes; -1: not now.
-  std::vector<std::int64_t> next(search_.bins(), -1);
-  std::int64_t at = 0;
-  for (auto bin = first; bin < static_cast<std::int64_t>(next.size()); bin += step) {
-    next[static_cast<std::size_t>(bin)] = at;
-    at += count_of(part, bin);
-  }
   const auto ties = search_.ties();
   std::vector<std::int64_t> seen(ties.size(), 0);
   const auto pack_all = [&]<class Place>(Place* to_places) {
     visit(values.dtype(), [&](auto tag) {
       using T = typename decltype(tag)::type;
       const auto* const from = reinterpret_cast<const T*>(values.data());
-      auto* const to = reinterpret_cast<T*>(packed.data());
-      for (std::int64_t i = 0; i < values.size(); ++i) {
+      // Where each bin's next element goes. Elements of other bins all go to one place that nobody reads: which bin comes next no processor foresees.
+      struct Next {
+        T* to;
+        Place* place;
+        std::int64_t step;
+      };
+      T dropped{};
+      Place nowhere{};
+      std::vector<Next> next(search_.bins(), Next{&dropped, &nowhere, 0});
+      auto* to = reinterpret_cast<T*>(packed.data());
+      auto* place = to_places;
+      for (auto bin = first; bin < static_cast<std::int64_t>(next.size()); bin += step) {
+        next[static_cast<std::size_t>(bin)] = {to, place, 1};
+        to += count_of(part, bin);
+        if (place != nullptr) place += count_of(part, bin);
+      }
+      const auto size = values.size();
+      const bool placed = to_places != nullptr;
+      auto* const nexts = next.data();
+      for (std::int64_t i = 0; i < size; ++i) {
         auto bin = search_.find(from[i]);
         if (bin < 0) {
           const auto t = static_cast<std::size_t>(~bin);
@@ -67,10 +79,12 @@ void SortBins::pack(std::int64_t part, const LocalArray& values, std::int64_t fi
           bin = static_cast<std::int32_t>(ties[t].first) +
                 static_cast<std::int32_t>(std::upper_bound(cuts.begin(), cuts.end(), seen[t]++) - cuts.begin());
         }
-        auto& place = next[static_cast<std::size_t>(bin)];
-        if (place < 0) continue;
-        if (to_places != nullptr) to_places[place] = static_cast<Place>(begin + i);
-        to[place++] = from[i];
+        auto& here = nexts[bin];
+        *here.to = from[i];
+        here.to += here.step;
+        if (!placed) continue;
+        *here.place = static_cast<Place>(begin + i);
+        here.place += here.step;
       }
     });
   };
