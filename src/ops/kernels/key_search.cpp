@@ -13,7 +13,7 @@ KeySearch::KeySearch(std::size_t key_bytes, std::vector<std::int64_t> ranks, std
       descending_(descending),
       ranks_(std::move(ranks)) {
   while (!ranks_.empty() && ranks_.back() >= total) ranks_.pop_back();
-  if (!ranks_.empty()) open_.push_back({0, ranks_.size(), 0, 0});
+  if (!ranks_.empty()) open_.push_back({0, ranks_.size(), 0});
   if (ranks_.empty()) {  // all keys lie in one bin
     shift_ = -1;
     table_.assign(digits_, 0);
@@ -60,7 +60,7 @@ void KeySearch::refine(std::span<const std::int64_t> sums) {
         table_.push_back(static_cast<std::int32_t>(boundary));
       } else {
         table_.push_back(~(first_next + static_cast<std::int32_t>(next.size())));
-        next.push_back({first, boundary, before, open_[node].key << bits_ | digit});
+        next.push_back({first, boundary, before});
       }
       before = after;
     }

@@ -2,12 +2,9 @@
 // Of keys that lie in many blocks: those before which given numbers of keys lie. Found a digit at a time, the first digits first, by adding up what
 // each block has of every digit; then every key is known to lie between two of them.
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <span>
-#include <type_traits>
 #include <vector>
 
 #include "meshwise/array/local_array.hpp"
@@ -30,7 +27,6 @@ class KeySearch {
   struct Tie {
     std::size_t first = 0, last = 0;
     std::int64_t before = 0;
-    Unsigned128 key = 0;  // its first digits, while the search goes on
   };
   std::span<const Tie> ties() const { return open_; }
   std::size_t bins() const { return bins_; }
@@ -51,44 +47,7 @@ class KeySearch {
     }
   }
 
-  /// Local. The same of `count` values at once. Few boundaries are compared with every key, without a branch; a look-up in tables ends where no processor foresees.
-  template <class T>
-  void find_all(const T* values, std::int64_t count, std::int32_t* found) const {
-    using Key = UnsignedOf<sizeof(T)>;
-    if constexpr (sizeof(Key) <= 8) {
-      if (open_.size() <= 128 / sizeof(Key)) return compare_all<T, Key>(values, count, found);
-    }
-    for (std::int64_t i = 0; i < count; ++i) found[i] = find(values[i]);
-  }
-
  private:
-  template <class T, class Key>
-  void compare_all(const T* values, std::int64_t count, std::int32_t* found) const {
-    using Lane = std::conditional_t<sizeof(Key) == 8, std::int64_t, std::int32_t>;  // of the order that signed comparisons have
-    constexpr auto top = std::numeric_limits<Lane>::min();
-    constexpr std::int64_t block = 512;
-    Lane keys[block], bins[block], ties[block];
-    const auto in_order = [](Key key) { return static_cast<Lane>(static_cast<std::make_unsigned_t<Lane>>(key) ^ static_cast<std::make_unsigned_t<Lane>>(top)); };
-    for (std::int64_t done = 0; done < count; done += block) {
-      const auto n = std::min(block, count - done);
-      const auto flip = descending_ ? static_cast<Key>(~Key{0}) : Key{0};
-      for (std::int64_t i = 0; i < n; ++i) {
-        keys[i] = in_order(static_cast<Key>(sort_key(values[done + i]) ^ flip));
-        bins[i] = 0;
-        ties[i] = 0;
-      }
-      for (std::size_t t = 0; t < open_.size(); ++t) {
-        const auto key = in_order(static_cast<Key>(open_[t].key));
-        const auto boundaries = static_cast<Lane>(open_[t].last - open_[t].first), number = static_cast<Lane>(~t);
-        for (std::int64_t i = 0; i < n; ++i) {
-          bins[i] += keys[i] > key ? boundaries : 0;
-          ties[i] |= keys[i] == key ? number : 0;
-        }
-      }
-      for (std::int64_t i = 0; i < n; ++i) found[done + i] = static_cast<std::int32_t>(ties[i] != 0 ? ties[i] : bins[i]);
-    }
-  }
-
   int bits_;                    // of a digit: many boundaries have many tables, so smaller ones
   std::size_t digits_, bins_;
   int top_, shift_;             // where the first digit, and the next one that is counted, stand in a key

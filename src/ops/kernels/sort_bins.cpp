@@ -4,21 +4,15 @@
 
 namespace meshwise::detail {
 
-namespace {
-constexpr std::int64_t at_a_time = 1024;
-}
-
 void SortBins::count(const LocalArray& values, std::span<std::int64_t> counters) const {
   visit(values.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     const auto* const from = reinterpret_cast<const T*>(values.data());
     const auto bins = static_cast<std::int32_t>(search_.bins());
     const auto size = values.size();
-    std::int32_t found[at_a_time];
-    for (std::int64_t done = 0; done < size; done += at_a_time) {
-      const auto n = std::min(at_a_time, size - done);
-      search_.find_all(from + done, n, found);
-      for (std::int64_t i = 0; i < n; ++i) ++counters[static_cast<std::size_t>(found[i] >= 0 ? found[i] : bins + ~found[i])];
+    for (std::int64_t i = 0; i < size; ++i) {
+      const auto found = search_.find(from[i]);
+      ++counters[static_cast<std::size_t>(found >= 0 ? found : bins + ~found)];
     }
   });
 }
@@ -77,10 +71,8 @@ void SortBins::pack(std::int64_t part, const LocalArray& values, std::int64_t fi
       const auto size = values.size();
       const bool placed = to_places != nullptr;
       auto* const nexts = next.data();
-      std::int32_t found[at_a_time];
       for (std::int64_t i = 0; i < size; ++i) {
-        if (i % at_a_time == 0) search_.find_all(from + i, std::min(at_a_time, size - i), found);
-        auto bin = found[i % at_a_time];
+        auto bin = search_.find(from[i]);
         if (bin < 0) {
           const auto t = static_cast<std::size_t>(~bin);
           const auto& cuts = cuts_[static_cast<std::size_t>(part) * ties.size() + t];
