@@ -15,8 +15,6 @@ namespace meshwise::detail {
 
 namespace {
 
-constexpr std::int64_t worth_rounds = std::int64_t{1} << 20;  // bytes of a block: fewer are sorted at once
-
 class SortedLines {
  public:
   SortedLines(const Request& request, const Negotiated& negotiated, std::int64_t along, bool descending, bool want_places)
@@ -96,21 +94,21 @@ class SortedLines {
       here.lines = LocalArray();  // before the next are taken
       here.lines = room_for(here.position, lines_of(here.position, round, rounds));
     }
-    PartExchange boxes;
-    for_all_pieces(round, rounds, [&](std::int64_t position, std::int64_t other, const Index& in_lines, const Index& in_block) {
-      const auto *to = find(position), *from = find(other);
-      boxes.add(devices_[other].rank, from ? from->block.box(in_block) : LocalArray(), devices_[position].rank,
-                to ? to->lines.box(in_lines) : LocalArray());
-    });
-    boxes.run(ticket_);
+    exchange(round, rounds, &Here::block, false);
   }
 
-  void take_back(std::int64_t round, std::int64_t rounds) {
+  void take_back(std::int64_t round, std::int64_t rounds) { exchange(round, rounds, &Here::result, true); }
+
+  // Between whole lines and `blocks`: from those, or back to them.
+  void exchange(std::int64_t round, std::int64_t rounds, LocalArray Here::*blocks, bool back) {
     PartExchange boxes;
     for_all_pieces(round, rounds, [&](std::int64_t position, std::int64_t other, const Index& in_lines, const Index& in_block) {
-      const auto *from = find(position), *to = find(other);
-      boxes.add(devices_[position].rank, from ? from->lines.box(in_lines) : LocalArray(), devices_[other].rank,
-                to ? to->result.box(in_block) : LocalArray());
+      const auto *whole = find(position), *apart = find(other);
+      const auto lines = whole ? whole->lines.box(in_lines) : LocalArray(), block = apart ? (apart->*blocks).box(in_block) : LocalArray();
+      if (back)
+        boxes.add(devices_[position].rank, lines, devices_[other].rank, block);
+      else
+        boxes.add(devices_[other].rank, block, devices_[position].rank, lines);
     });
     boxes.run(ticket_);
   }

@@ -19,8 +19,6 @@ namespace meshwise::detail {
 
 namespace {
 
-constexpr std::int64_t worth_rounds = std::int64_t{1} << 20;  // bytes of a part: fewer are sorted at once
-
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 Range range_of(std::int64_t start, std::int64_t count) { return {start, start + count}; }

@@ -5,6 +5,8 @@
 
 namespace meshwise::detail {
 
+constexpr std::int64_t worth_rounds = std::int64_t{1} << 20;  // bytes of a part: fewer are sorted at once
+
 /// Collective. The sorted operand of the request, a vector on an Auto mesh, cut as it is; or where its elements were (the request's dtype). Which elements belong to which
 /// part of the result is found by counting digits; each element moves once, and is sorted where it arrives. In rounds: what is beside operand and result is a fraction of them.
 Array sort_parts(const Request& request, bool descending, bool want_places);

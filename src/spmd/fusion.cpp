@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "array/negotiate.hpp"
@@ -16,6 +17,8 @@ namespace meshwise::detail {
 namespace {
 
 using Members = std::vector<Member>;
+
+std::optional<Sharding> placement_of(const Array& x) { return x.committed() ? std::optional(x.sharding()) : std::nullopt; }
 
 class Fusion {
  public:
@@ -68,8 +71,7 @@ class Fusion {
     if (tiling(leader) == Tiling::map) return call.shape == calls_[leader].shape && lie_alike(call.sharding, calls_[leader].sharding, call.shape.ndim());
     // What a reduction reads: one operand.
     const auto& x = *calls_[leader].operands[0].array();
-    const auto placed = x.committed() ? std::optional(x.sharding()) : std::nullopt;
-    return calls_[leader].operands.size() == 1 && call.shape == x.shape() && lie_alike(call.sharding, placed, x.ndim());
+    return calls_[leader].operands.size() == 1 && call.shape == x.shape() && lie_alike(call.sharding, placement_of(x), x.ndim());
   }
 
   void put_together(std::size_t last) {
@@ -83,7 +85,6 @@ class Fusion {
     auto members = std::make_shared<Members>();
     std::map<std::size_t, std::size_t> place;  // of a call among the members
     std::vector<Operand> outside;
-    RehearsedCall words;
     std::string names;
     for (const auto k : group) {
       Member member{calls_[k].request->kernel, calls_[k].request->into, calls_[k].dtype, {}};
@@ -136,10 +137,10 @@ class Fusion {
   bool fits(const HeardCall& end, std::vector<Operand>& outside, const Shape& shape, bool folds, Members& members) const {
     if (outside.empty()) return false;
     if (!folds) return true;
-    const auto placed = end.operands[0].array()->committed() ? std::optional(end.operands[0].array()->sharding()) : std::nullopt;
+    const auto placed = placement_of(*end.operands[0].array());
     const auto whole = std::find_if(outside.begin(), outside.end(), [&](const Operand& operand) {
       const auto& x = *operand.array();
-      return x.shape() == shape && lie_alike(x.committed() ? std::optional(x.sharding()) : std::nullopt, placed, x.ndim());
+      return x.shape() == shape && lie_alike(placement_of(x), placed, x.ndim());
     });
     if (whole == outside.end() || !std::all_of(outside.begin(), outside.end(), [&](const Operand& operand) { return operand.array()->ndim() == shape.ndim(); })) return false;
     const auto number = static_cast<std::size_t>(whole - outside.begin());

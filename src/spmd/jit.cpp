@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "array/call.hpp"
 #include "meshwise/base/error.hpp"
 #include "meshwise/runtime/environment.hpp"
 #include "spmd/program.hpp"

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "array/rehearsal.hpp"
@@ -28,6 +27,5 @@ class Trace : public Listener {
   std::int64_t next_ = 0;
   std::vector<HeardCall> calls_{};
 };
-
 
 }  // namespace meshwise::detail

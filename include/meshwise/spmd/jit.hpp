@@ -115,7 +115,6 @@ class Jitted {
   detail::Programs::Found find(const detail::Programs::Call& call, const Args&... args) const {
     using Result = std::remove_cvref_t<std::invoke_result_t<const F&, const Args&...>>;
     static_assert(detail::HoldsArrays<Result>, "jit: a jitted function returns an Array, or vectors, tuples, pairs, string-keyed maps or trees of them");
-    std::shared_ptr<const std::any> made;
     const auto same = [&](const std::vector<std::any>& others) {
       std::size_t k = 0;
       const auto equal = [&](const auto& arg) {

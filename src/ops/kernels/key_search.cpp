@@ -23,7 +23,6 @@ KeySearch::KeySearch(std::size_t key_bytes, std::vector<std::int64_t> ranks, std
 void KeySearch::count(const LocalArray& values, std::span<std::int64_t> counters) const {
   visit(values.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    using Key = UnsignedOf<sizeof(T)>;
     const auto* const from = reinterpret_cast<const T*>(values.data());
     const auto* const table = table_.data();
     auto* const to = counters.data();
@@ -32,8 +31,7 @@ void KeySearch::count(const LocalArray& values, std::span<std::int64_t> counters
     const auto first_open = static_cast<std::size_t>(first_open_);
     const auto size = values.size();
     for (std::int64_t i = 0; i < size; ++i) {
-      auto key = sort_key(from[i]);
-      if (descending_) key = static_cast<Key>(~key);
+      const auto key = key_of(from[i], descending_);
       std::size_t node = 0;
       int shift = top;
       for (; shift > last; shift -= bits) {

@@ -35,9 +35,7 @@ class KeySearch {
   /// Local. How many boundaries a key lies behind; ~t where it is tie t's.
   template <class T>
   std::int32_t find(T value) const {
-    using Key = UnsignedOf<sizeof(T)>;
-    auto key = sort_key(value);
-    if (descending_) key = static_cast<Key>(~key);
+    const auto key = key_of(value, descending_);
     const auto* const table = table_.data();
     std::int32_t node = 0;
     for (int shift = top_;; shift -= bits_) {

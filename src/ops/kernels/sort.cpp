@@ -40,12 +40,6 @@ struct Scratch {
   std::unique_ptr<T[]> memory;
 };
 
-template <class T>
-UnsignedOf<sizeof(T)> key_of(T x, bool descending) {
-  using Key = UnsignedOf<sizeof(T)>;
-  return static_cast<Key>(sort_key(x) ^ (descending ? static_cast<Key>(~Key{0}) : Key{0}));
-}
-
 // Keys, and what goes with them; scratch for as many again.
 template <class Key, class Payload>
 void sort_pairs(Key* keys, Payload* payload, std::int64_t length, Key* more, Payload* more_payload) {

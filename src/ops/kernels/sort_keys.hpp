@@ -60,6 +60,13 @@ UnsignedOf<sizeof(T)> sort_key(T x) {
   }
 }
 
+/// Local. The key in an order that may descend.
+template <class T>
+UnsignedOf<sizeof(T)> key_of(T x, bool descending) {
+  using Key = UnsignedOf<sizeof(T)>;
+  return static_cast<Key>(sort_key(x) ^ (descending ? static_cast<Key>(~Key{0}) : Key{0}));
+}
+
 /// Local. The real number of a key; of NaN and zeros, one of them.
 template <class T>
 T value_of_key(UnsignedOf<sizeof(T)> key) {
