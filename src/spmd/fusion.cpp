@@ -10,6 +10,7 @@
 
 #include "array/negotiate.hpp"
 #include "array/panels.hpp"
+#include "meshwise/base/hash.hpp"
 #include "spmd/tile_program.hpp"
 
 namespace meshwise::detail {
@@ -112,7 +113,9 @@ class Fusion {
     auto request = std::make_shared<Request>(*end.request);
     request->operands = outside;
     request->literal_dtype = end.dtype;
-    request->salt = group.size();
+    request->salt = 0;
+    for (const auto k : group)
+      request->salt = mix(mix(request->salt, hash_text(calls_[k].request->operation)), mix(calls_[k].request->salt, static_cast<std::uint64_t>(calls_[k].dtype)));
     if (!folds) {
       request->rule = outside.size() == 1 ? LayoutRule::unary : LayoutRule::elementwise;
       request->attributes = {};
